@@ -1,0 +1,76 @@
+# Each target does all it needs, on a fresh Debian 12: packages, configure, build, run.
+BUILD := build/release
+STAGE := tools/stage
+# Not in the preset: there it would refuse compilers newer than ours.
+CONFIGURE := cmake --preset release -DLAGWISE_WERROR=ON
+FORMAT := clang-format-14
+
+.PHONY: help
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 24
+
+.PHONY: setup
+setup:  ## install the missing Debian packages that build and test need
+	@tools/setup build test
+
+.PHONY: build
+build:  ## build/release/lagwise, the program (fresh machine: about 10 minutes)
+	@$(STAGE) packages tools/setup build
+	@test -f $(BUILD)/build.ninja || $(CONFIGURE)
+	@$(STAGE) build cmake --build $(BUILD) --target lagwise_program
+
+.PHONY: demo
+demo:  ## show when linear attention overtakes exact attention
+	@echo "A fresh machine needs about 10 minutes for packages and build, then one to run."
+	@$(MAKE) --no-print-directory build
+	@$(BUILD)/lagwise bench crossover --quick
+
+.PHONY: test
+test:  ## all tests and checks (fresh machine: 20 to 35 minutes)
+	@echo "A fresh machine needs 20 to 35 minutes in all; a second run a few."
+	@$(STAGE) packages tools/setup build test
+	@mkdir -p build
+	@$(CONFIGURE) -DLAGWISE_BUILD_TESTS=ON > build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+	@$(STAGE) build cmake --build $(BUILD)
+	@$(STAGE) "build for the sanitised tests" tools/preset asan
+	@$(STAGE) "build with clang" tools/preset clang
+	@echo "== tests (seconds per stage stand in the summary, by label)"
+	@ctest --test-dir $(BUILD) --output-on-failure -j 2
+
+.PHONY: test-sanitize
+test-sanitize:  ## the whole suite, torch layers too, under ASan and UBSan
+	@tools/setup build test
+	@$(STAGE) "sanitised suite" tools/preset sanitize --test
+
+.PHONY: bench
+bench:  ## micro-benchmarks of the kernels (Google Benchmark), then lagwise bench
+	@tools/setup build test
+	@$(CONFIGURE) -DLAGWISE_BUILD_BENCHES=ON
+	@cmake --build $(BUILD)
+	@for program in $(BUILD)/lagwise_*_bench; do \
+	  if [ -x "$$program" ]; then "$$program" || exit 1; fi; done
+	@$(BUILD)/lagwise bench linear
+
+.PHONY: fuzz
+fuzz:  ## every fuzz target for a minute
+	@tools/setup build test
+	@tools/preset fuzz
+	@for program in build/fuzz/fuzz_*; do \
+	  if [ -x "$$program" ]; then "$$program" -max_total_time=60 || exit 1; fi; done
+
+.PHONY: format
+format:  ## rewrite the sources in house format
+	@tools/setup build test
+	@/usr/bin/python3 tools/check_format.py --list | xargs -r $(FORMAT) -i
+
+.PHONY: tidy
+tidy:  ## clang-tidy on the files changed since the last commit
+	@tools/setup build test tidy
+	@test -f $(BUILD)/build.ninja || $(CONFIGURE)
+	@{ git diff --name-only --diff-filter=d HEAD -- '*.cpp'; \
+	   git ls-files --others --exclude-standard -- '*.cpp'; } | sort -u | \
+	   xargs -r clang-tidy-14 --quiet -p $(BUILD)
+
+.PHONY: clean
+clean:  ## remove build/
+	@rm -rf build

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace lagwise::bench {
+
+/// The most bytes of tensors alive at once during `call`, on any thread, beyond
+/// those alive before it and beyond the tensors it returns: its working memory.
+///
+/// Sees everything ATen's CPU allocator hands out, scratch of the operators
+/// included; not what a library takes from malloc on its own.
+int64_t extra_bytes(const std::function<std::vector<at::Tensor>()>& call);
+
+}  // namespace lagwise::bench

@@ -1,0 +1,114 @@
+#include "bench/timing.h"
+
+#include <ATen/Parallel.h>
+#include <dlfcn.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+namespace lagwise::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_of(const Side& side, int calls) {
+  const auto begin = Clock::now();
+  for (int i = 0; i < calls; ++i) side.run();
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+/// What is learned from the warm-up, and the times of the repetitions.
+struct Course {
+  int calls = 1;
+  int repetitions = 0;
+  std::vector<double> ms;
+};
+
+/// The first call pays for faults and caches; the second says how long one takes.
+Course warm_up(const Side& side, const Patience& patience) {
+  set_threads(side.threads);
+  side.run();
+  const double once = std::max(milliseconds_of(side, 1), 1e-6);
+  Course course;
+  course.calls = static_cast<int>(std::clamp(patience.repetition_ms / once, 1.0, 1e5));
+  const double affordable = patience.budget_ms / (once * course.calls);
+  course.repetitions = static_cast<int>(
+      std::clamp(affordable, double(patience.least), double(patience.most)));
+  return course;
+}
+
+Times summary(std::vector<double> ms) {
+  std::sort(ms.begin(), ms.end());
+  const size_t middle = ms.size() / 2;
+  const double median =
+      ms.size() % 2 == 1 ? ms[middle] : 0.5 * (ms[middle - 1] + ms[middle]);
+  return {median, ms.front()};
+}
+
+/// A symbol of OpenBLAS, if it is the BLAS torch was loaded with.
+template <class Function>
+Function openblas_symbol(const char* name) {
+  return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
+}
+
+}  // namespace
+
+std::vector<Times> time_in_turn(const std::vector<Side>& sides,
+                                const Patience& patience) {
+  std::vector<Course> courses;
+  int rounds = 0;
+  for (const Side& side : sides) {
+    courses.push_back(warm_up(side, patience));
+    rounds = std::max(rounds, courses.back().repetitions);
+  }
+  for (int round = 0; round < rounds; ++round) {
+    for (size_t i = 0; i < sides.size(); ++i) {
+      Course& course = courses[i];
+      if (round >= course.repetitions) continue;
+      set_threads(sides[i].threads);
+      course.ms.push_back(milliseconds_of(sides[i], course.calls) / course.calls);
+    }
+  }
+  std::vector<Times> times;
+  for (const Course& course : courses) times.push_back(summary(course.ms));
+  return times;
+}
+
+void set_threads(int threads) {
+  if (at::get_num_threads() != threads) at::set_num_threads(threads);
+  static const auto set_openblas =
+      openblas_symbol<void (*)(int)>("openblas_set_num_threads");
+  if (set_openblas) set_openblas(threads);
+}
+
+int machine_cores() { return std::max(1, int(std::thread::hardware_concurrency())); }
+
+bool has_openblas() {
+  return openblas_symbol<void (*)(int)>("openblas_set_num_threads") != nullptr;
+}
+
+std::string blas_name() {
+  if (const auto config = openblas_symbol<char* (*)()>("openblas_get_config")) {
+    return config();
+  }
+  return "not OpenBLAS (torch baselines are slow; install libopenblas0-pthread)";
+}
+
+void keep_freed_memory() {
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, 2'000'000'000);
+  mallopt(M_TOP_PAD, 64 << 20);
+}
+
+std::string describe_settings() {
+  return "float32; " + std::to_string(machine_cores()) +
+         " cores; sides timed in turn, median; malloc keeps freed memory (M_MMAP_MAX "
+         "0, "
+         "M_TRIM_THRESHOLD 2 GB, M_TOP_PAD 64 MiB); BLAS: " +
+         blas_name();
+}
+
+}  // namespace lagwise::bench

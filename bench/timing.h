@@ -1,0 +1,53 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace lagwise::bench {
+
+/// One of the rivals of a comparison.
+struct Side {
+  std::function<void()> run;  ///< one call
+  int threads = 1;
+};
+
+struct Times {
+  double median_ms = 0;
+  double best_ms = 0;  ///< the least disturbed repetition
+};
+
+/// How long to go on. A repetition calls a short side as often as fills
+/// `repetition_ms`; `budget_ms` bounds all repetitions of a side together, but
+/// `least` of them are always made.
+struct Patience {
+  int least = 5, most = 9;
+  double repetition_ms = 2;
+  double budget_ms = 1000;
+};
+
+/// Times the sides in turn, A B A B ..., after a warm-up of each, so that a slow
+/// moment of the machine falls on all of them.
+std::vector<Times> time_in_turn(const std::vector<Side>& sides,
+                                const Patience& patience = {});
+
+/// Binds ATen and, where it is loaded, OpenBLAS, which keeps threads of its own
+/// that ATen's setting does not reach.
+void set_threads(int threads);
+
+int machine_cores();
+
+/// "OpenBLAS 0.3.21 ..." or a warning that the matrix product is the reference
+/// BLAS, which makes every torch baseline slow.
+std::string blas_name();
+bool has_openblas();
+
+/// Tells malloc to keep what is freed: otherwise every large tensor is returned
+/// to the kernel and each of its pages faulted in again, 2.4 us a page on a
+/// virtual machine. Applies to all sides alike; call it before measuring.
+void keep_freed_memory();
+
+/// One line that says under what settings this process measures.
+std::string describe_settings();
+
+}  // namespace lagwise::bench

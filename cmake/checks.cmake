@@ -1,0 +1,28 @@
+# What `ctest` runs besides the unit tests of the layers. Labels name the stages whose
+# time ctest sums up: unit, sanitised, clang, check.
+find_program(PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH REQUIRED)  # Debian's has torch
+
+function(lagwise_check name label)
+  add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 1800)
+endfunction()
+
+# Each check of the sources, and the proof that it can fail.
+foreach(check layers layout format)
+  lagwise_check(${check} check ${PYTHON} tools/check_${check}.py)
+  lagwise_check(${check}_can_fail check ${PYTHON} tools/check_${check}.py --self-test)
+endforeach()
+lagwise_check(packages check ${PYTHON} tools/check_packages.py ${PROJECT_BINARY_DIR})
+lagwise_check(packages_can_fail check ${PYTHON} tools/check_packages.py --self-test)
+
+lagwise_check(install check sh tests/install_test.sh ${PROJECT_BINARY_DIR})
+lagwise_check(python check ${PYTHON} tests/python_smoke_test.py)
+set_tests_properties(python PROPERTIES
+  ENVIRONMENT "LAGWISE_LIBRARY=$<TARGET_FILE:lagwise>")
+
+# The torch-free layers once more: under sanitizers, and from another compiler.
+lagwise_check(sanitised sanitised tools/preset asan --test)
+lagwise_check(clang clang tools/preset clang --test)
+lagwise_check(fuzzers clang tools/preset fuzz)
+set_tests_properties(install sanitised clang fuzzers PROPERTIES PROCESSORS 2)
+set_tests_properties(packages PROPERTIES DEPENDS "sanitised;clang;fuzzers")  # reads their trees

@@ -1,0 +1,52 @@
+# Two exports, so that lagwise::kernels can be used where there is no torch:
+#   find_package(lagwise CONFIG)                      lagwise::lagwise, lagwise::kernels
+#   find_package(lagwise CONFIG COMPONENTS kernels)   lagwise::kernels alone
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/lagwise)
+
+add_library(lagwise::kernels ALIAS lagwise_kernels)
+set_target_properties(lagwise_kernels PROPERTIES EXPORT_NAME kernels)
+target_compile_features(lagwise_kernels PUBLIC cxx_std_20)
+target_include_directories(lagwise_kernels INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+install(TARGETS lagwise_kernels EXPORT lagwise-kernels)
+install(EXPORT lagwise-kernels NAMESPACE lagwise:: DESTINATION ${config_dir})
+
+# Programs and libraries find each other wherever the tree is moved.
+file(RELATIVE_PATH bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+if(LAGWISE_TORCH)
+  add_library(lagwise::lagwise ALIAS lagwise)
+  target_compile_features(lagwise PUBLIC cxx_std_20)
+  target_include_directories(lagwise INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  install(TARGETS lagwise EXPORT lagwise-targets)
+  install(EXPORT lagwise-targets NAMESPACE lagwise:: DESTINATION ${config_dir})
+  if(TARGET lagwise_program)
+    set_target_properties(lagwise_program PROPERTIES INSTALL_RPATH "$ORIGIN/${bin_to_lib}")
+    install(TARGETS lagwise_program)
+  endif()
+endif()
+
+install(DIRECTORY lagwise/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lagwise
+        FILES_MATCHING PATTERN "*.h" PATTERN "cli" EXCLUDE)
+
+configure_package_config_file(cmake/lagwise-config.cmake.in lagwise-config.cmake
+  INSTALL_DESTINATION ${config_dir} NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(lagwise-config-version.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/lagwise-config.cmake
+        ${PROJECT_BINARY_DIR}/lagwise-config-version.cmake DESTINATION ${config_dir})
+
+# pkg-config: prefix is found from the place of the .pc file itself.
+set(pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH pc_to_prefix ${CMAKE_INSTALL_PREFIX}/${pc_dir} ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" pc_to_prefix "${pc_to_prefix}")
+set(packages lagwise-kernels)
+if(LAGWISE_TORCH)
+  list(APPEND packages lagwise)
+endif()
+foreach(package IN LISTS packages)
+  configure_file(cmake/${package}.pc.in ${package}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${pc_dir})
+endforeach()

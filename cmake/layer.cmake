@@ -1,0 +1,74 @@
+# lagwise_layer(name [TORCH] [IN folder] [DEPENDS layers] [LINKS libraries])
+#
+# A layer is a folder lagwise/<name>. Its sources become the object library
+# layer_<name>; *_test.cpp the test program lagwise_<name>_test; *_bench.cpp the
+# micro-benchmarks lagwise_<name>_bench. A folder without sources is passed over.
+#
+#   TORCH    needs libtorch: left out when LAGWISE_TORCH is off. Its tests and
+#            benches link the shared library; those of other layers stay torch-free.
+#   DEPENDS  further layers whose objects the tests and benches take.
+function(lagwise_layer name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "IN" "DEPENDS;LINKS")
+  if(arg_TORCH AND NOT LAGWISE_TORCH)
+    return()
+  endif()
+  set(folder ${PROJECT_SOURCE_DIR}/lagwise/${name})
+  if(arg_IN)
+    set(folder ${PROJECT_SOURCE_DIR}/${arg_IN})
+  endif()
+  file(GLOB tests CONFIGURE_DEPENDS ${folder}/*_test.cpp)
+  file(GLOB benches CONFIGURE_DEPENDS ${folder}/*_bench.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+  list(REMOVE_ITEM sources ${tests} ${benches} ${folder}/main.cpp)
+
+  if(sources)
+    add_library(layer_${name} OBJECT ${sources})
+    lagwise_compile(layer_${name})
+    set_target_properties(layer_${name} PROPERTIES LAGWISE_LINKS "${arg_LINKS}")
+  endif()
+  if(tests AND LAGWISE_BUILD_TESTS)
+    lagwise_layer_program(test ${tests})
+    target_link_libraries(lagwise_${name}_test PRIVATE GTest::gmock GTest::gtest_main)
+    add_test(NAME ${name} COMMAND lagwise_${name}_test)
+    set_tests_properties(${name} PROPERTIES LABELS unit)
+  endif()
+  if(benches AND LAGWISE_BUILD_BENCHES)
+    lagwise_layer_program(bench ${benches})
+    target_link_libraries(lagwise_${name}_bench PRIVATE benchmark::benchmark_main)
+  endif()
+endfunction()
+
+# Inside lagwise_layer: the program lagwise_<name>_<kind>.
+macro(lagwise_layer_program kind)
+  set(program lagwise_${name}_${kind})
+  add_executable(${program} ${ARGN})
+  lagwise_compile(${program})
+  target_link_libraries(${program} PRIVATE hwy::hwy)  # to choose SIMD targets
+  lagwise_take(${program} ${arg_DEPENDS})
+  if(arg_TORCH)
+    target_link_libraries(${program} PRIVATE lagwise)
+  endif()
+  if(NOT arg_TORCH OR name MATCHES "^(cli|bench)$")  # the library lacks these two
+    lagwise_take(${program} ${name})
+  endif()
+endmacro()
+
+# Inside lagwise_layer: how a target of this layer is compiled.
+macro(lagwise_compile target)
+  target_link_libraries(${target} PRIVATE lagwise_flags ${arg_LINKS})
+  if(arg_TORCH)
+    target_link_libraries(${target} PRIVATE torch)
+    set_target_properties(${target} PROPERTIES JOB_POOL_COMPILE torch)
+  endif()
+endmacro()
+
+# Puts the objects of layers, and what they link, into a target.
+function(lagwise_take target)
+  foreach(layer IN LISTS ARGN)
+    if(TARGET layer_${layer})
+      target_sources(${target} PRIVATE $<TARGET_OBJECTS:layer_${layer}>)
+      get_target_property(links layer_${layer} LAGWISE_LINKS)
+      target_link_libraries(${target} PRIVATE ${links})
+    endif()
+  endforeach()
+endfunction()

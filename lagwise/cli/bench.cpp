@@ -1,0 +1,209 @@
+// `lagwise bench`: how fast this machine runs lagwise, and against what.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bench/crossover.h"
+#include "bench/crossover_text.h"
+#include "bench/linear_cases.h"
+#include "bench/timing.h"
+#include "lagwise/cli/verbs.h"
+
+namespace lagwise::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// A line on the terminal that each next one overwrites; nothing in a log file.
+void show_progress(const std::string& text) {
+  if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K{}", text);
+}
+
+Json row_json(const bench::LinearRow& row) {
+  return {{"case", row.name},
+          {"direction", row.direction},
+          {"n", row.n},
+          {"heads", row.heads},
+          {"d", row.d},
+          {"e", row.e},
+          {"threads", row.threads},
+          {"ours_ms", row.ours_ms},
+          {"baseline", row.baseline},
+          {"baseline_ms", row.baseline_ms},
+          {"ratio", row.ratio},
+          {"gflops", row.gflops},
+          {"peak_gflops", row.peak_gflops},
+          {"fraction", row.fraction},
+          {"extra_bytes", row.extra_bytes},
+          {"weak_baseline", row.weak_baseline}};
+}
+
+void print_json(const std::vector<bench::LinearRow>& rows,
+                const std::string& settings) {
+  Json array = Json::array();
+  for (const bench::LinearRow& row : rows) array.push_back(row_json(row));
+  fmt::print(stderr, "{}\n", settings);
+  fmt::print("{}\n", array.dump(2));
+}
+
+void print_row(const bench::LinearRow& row) {
+  fmt::print(
+      "{:>6} {:>2} {:>4} {:>4} {:>2} {:>10.4f} {:>17} {:>10.4f} {:>6.2f}{} {:>6.1f} "
+      "{:>4.0f}% {:>8}\n",
+      row.n, row.heads, row.d, row.e, row.threads, row.ours_ms, row.baseline,
+      row.baseline_ms, row.ratio, row.weak_baseline ? '!' : ' ', row.gflops,
+      100 * row.fraction, bench::human_bytes(row.extra_bytes));
+}
+
+void print_table(const std::vector<bench::LinearRow>& rows,
+                 const std::string& settings) {
+  fmt::print(
+      "{}\nratio: how many times faster than the baseline; of a cost, ours / "
+      "baseline. peak: of an FMA loop.\n!: the baseline is slower than it should "
+      "be, so the row proves nothing.\n\n",
+      settings);
+  fmt::print(
+      "{:>6} {:>2} {:>4} {:>4} {:>2} {:>10} {:>17} {:>10} {:>6}  {:>6} {:>5} {:>8}\n",
+      "N", "H", "D", "E", "t", "ours ms", "baseline", "its ms", "ratio", "GF/s", "peak",
+      "memory");
+  std::string last;
+  for (const bench::LinearRow& row : rows) {
+    const std::string title = fmt::format("{}, {} thread(s)", row.name, row.threads);
+    if (title != last) fmt::print("-- {}\n", title);
+    last = title;
+    print_row(row);
+  }
+}
+
+struct LinearFlags {
+  bool json = false, quick = false;
+  std::vector<int> threads = {1};
+};
+
+void run_linear(const LinearFlags& flags) {
+  bench::keep_freed_memory();
+  bench::LinearPlan plan;
+  plan.threads = flags.threads;
+  plan.most_threads =
+      std::max(bench::machine_cores(),
+               *std::max_element(plan.threads.begin(), plan.threads.end()));
+  plan.quick = flags.quick;
+  plan.progress = show_progress;
+  const std::vector<bench::LinearRow> rows = bench::run_linear_cases(plan);
+  show_progress("");
+  (flags.json ? print_json : print_table)(rows, bench::describe_settings());
+}
+
+struct CrossoverFlags {
+  bool json = false, quick = false;
+  int threads = 0;
+  std::string html;
+};
+
+Json curve_json(const bench::Curve& curve) {
+  Json points = Json::array();
+  for (const bench::Point& point : curve.points) {
+    points.push_back({{"n", point.n}, {"ms", point.ms}, {"bytes", point.bytes}});
+  }
+  return {{"label", curve.label}, {"points", points}, {"stopped", curve.stopped}};
+}
+
+Json panel_json(const bench::Panel& panel) {
+  Json curves = {curve_json(panel.exact)};
+  Json crossings = Json::object();
+  for (const bench::Curve& curve : panel.linear) {
+    curves.push_back(curve_json(curve));
+    crossings[curve.label] = bench::describe(bench::find_crossing(panel.exact, curve));
+  }
+  return {{"direction", panel.direction},
+          {"d", panel.d},
+          {"crossings", crossings},
+          {"curves", curves}};
+}
+
+void print_crossover(const std::vector<bench::Panel>& panels,
+                     const std::string& settings) {
+  fmt::print("{}\n{}", settings, bench::crossover_table(panels));
+  // One chart a direction is enough to see the slopes: that of D = 64.
+  for (const bench::Panel& panel : panels) {
+    if (panel.d == 64) fmt::print("{}", bench::crossover_chart(panel));
+  }
+}
+
+/// Opened before the measuring, so that a wrong name fails at once.
+std::ofstream open_page(const std::string& file) {
+  std::ofstream page;
+  if (file.empty()) return page;
+  page.open(file);
+  if (!page) throw std::runtime_error("cannot write " + file);
+  return page;
+}
+
+void run_crossover(const CrossoverFlags& flags) {
+  std::ofstream page = open_page(flags.html);
+  bench::keep_freed_memory();
+  bench::CrossoverPlan plan =
+      flags.quick ? bench::quick_crossover() : bench::CrossoverPlan();
+  plan.threads = flags.threads > 0 ? flags.threads : bench::machine_cores();
+  plan.progress = show_progress;
+  const std::vector<bench::Panel> panels = bench::run_crossover(plan);
+  show_progress("");
+  const std::string settings = fmt::format("8 heads, {} thread(s); {}", plan.threads,
+                                           bench::describe_settings());
+  if (page.is_open()) {
+    page << bench::crossover_html(panels, settings) << std::flush;
+    if (!page) throw std::runtime_error("cannot write " + flags.html);
+  }
+  if (!flags.json) return print_crossover(panels, settings);
+  Json array = Json::array();
+  for (const bench::Panel& panel : panels) array.push_back(panel_json(panel));
+  fmt::print(stderr, "{}\n", settings);
+  fmt::print("{}\n", array.dump(2));
+}
+
+void add_linear(CLI::App& bench) {
+  CLI::App* verb = bench.add_subcommand(
+      "linear", "Linear attention against the token-by-token loop, torch and itself");
+  const auto flags = std::make_shared<LinearFlags>();
+  verb->add_flag("--json", flags->json, "An array of rows instead of a table");
+  verb->add_flag("--quick", flags->quick, "Shorter sequences, fewer repetitions");
+  verb->add_option("--threads", flags->threads,
+                   "Thread counts of the comparisons with baselines, such as 1,2")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  verb->callback([flags] { run_linear(*flags); });
+}
+
+void add_crossover(CLI::App& bench) {
+  CLI::App* verb = bench.add_subcommand(
+      "crossover", "From what length on linear attention beats naive exact attention");
+  const auto flags = std::make_shared<CrossoverFlags>();
+  verb->add_flag("--json", flags->json, "The panels as an array instead of tables");
+  verb->add_flag("--quick", flags->quick, "Fewer widths and lengths; under a minute");
+  verb->add_option("--threads", flags->threads, "Threads; all cores unless given")
+      ->check(CLI::Range(1, 256));
+  verb->add_option("--html", flags->html,
+                   "Also write a self-contained page to this file");
+  verb->callback([flags] { run_crossover(*flags); });
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app) {
+  CLI::App* bench = app.add_subcommand("bench", "Time lagwise on this machine");
+  bench->require_subcommand(1);
+  add_linear(*bench);
+  add_crossover(*bench);
+}
+
+}  // namespace lagwise::cli

@@ -1,0 +1,88 @@
+#include "lagwise/cli/failure.h"
+
+#include <c10/util/Exception.h>
+#include <cxxabi.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <ostream>
+#include <string>
+#include <typeinfo>
+
+#include "lagwise/cli/program.h"
+#include "lagwise/core/errors.h"
+
+namespace lagwise::cli {
+namespace {
+
+std::string readable_type(const std::exception& error) {
+  int status = 0;
+  const char* mangled = typeid(error).name();
+  const std::unique_ptr<char, void (*)(void*)> name(
+      abi::__cxa_demangle(mangled, nullptr, nullptr, &status), std::free);
+  return status == 0 ? name.get() : mangled;
+}
+
+// Runs of blanks and line breaks become one blank.
+std::string one_line(const std::string& text) {
+  std::string line;
+  for (char c : text) {
+    const bool blank = c == ' ' || c == '\n' || c == '\r' || c == '\t';
+    if (!blank)
+      line += c;
+    else if (!line.empty() && line.back() != ' ')
+      line += ' ';
+  }
+  if (line.ends_with(' ')) line.pop_back();
+  return line;
+}
+
+std::string message(const std::exception& error) {
+  // torch's what() goes on with a backtrace.
+  if (const auto* torch = dynamic_cast<const c10::Error*>(&error))
+    return one_line(torch->what_without_backtrace());
+  if (dynamic_cast<const std::bad_alloc*>(&error)) return "out of memory";
+  return one_line(error.what());
+}
+
+int exit_code(const std::exception& error) {
+  if (dynamic_cast<const CLI::Error*>(&error)) return kUsage;
+  if (dynamic_cast<const std::invalid_argument*>(&error)) return kUsage;
+  if (dynamic_cast<const DataError*>(&error)) return kData;
+  if (dynamic_cast<const Diverged*>(&error)) return kDiverged;
+  if (dynamic_cast<const Interrupted*>(&error)) return kInterrupted;
+  return kOther;
+}
+
+void write_trace(const std::exception& error, std::ostream& out) {
+  out << "  " << readable_type(error) << ": " << message(error) << "\n";
+  if (const auto* torch = dynamic_cast<const c10::Error*>(&error))
+    out << torch->backtrace() << "\n";
+  try {
+    std::rethrow_if_nested(error);
+  } catch (const std::exception& cause) {
+    out << "  caused by\n";
+    write_trace(cause, out);
+  } catch (...) {
+    out << "  caused by something that is no std::exception\n";
+  }
+}
+
+}  // namespace
+
+int report_failure(std::exception_ptr failure, bool trace, std::ostream& out) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    out << "lagwise: " << message(error) << std::endl;
+    if (trace) write_trace(error, out);
+    return exit_code(error);
+  } catch (...) {
+    out << "lagwise: failed with something that is no std::exception" << std::endl;
+    return kOther;
+  }
+}
+
+}  // namespace lagwise::cli

@@ -1,0 +1,78 @@
+#include "lagwise/kernels/denominator_gradient.h"
+
+// Highway compiles the rest of this file once per instruction set.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "lagwise/kernels/denominator_gradient.cpp"
+#include "hwy/foreach_target.h"  // must precede highway.h
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lagwise::kernels::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+HWY_INLINE T dot(MatView<const T> x, MatView<const T> y, int64_t i) {
+  const hn::ScalableTag<T> tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  int64_t j = 0;
+  auto sums = hn::Zero(tag);
+  if (x.col_step == 1 && y.col_step == 1)
+    for (; j + lanes <= x.cols; j += lanes)
+      sums =
+          hn::MulAdd(hn::LoadU(tag, x.row(i) + j), hn::LoadU(tag, y.row(i) + j), sums);
+  T sum = hn::GetLane(hn::SumOfLanes(tag, sums));
+  for (; j < x.cols; ++j) sum += x(i, j) * y(i, j);
+  return sum;
+}
+
+template <class T>
+void gradient_of(MatView<const T> d_out, MatView<const T> out, MatView<const T> den,
+                 T floor, MatView<T> inverse, MatView<T> d_den) {
+  for (int64_t i = 0; i < den.rows; ++i) {
+    const T divisor = den(i, 0);
+    inverse(i, 0) = divisor == T{0} ? T{0} : T{1} / divisor;
+    d_den(i, 0) = divisor <= floor ? T{0} : -dot(d_out, out, i) * inverse(i, 0);
+  }
+}
+
+}  // namespace
+
+void gradient_f32(MatView<const float> d_out, MatView<const float> out,
+                  MatView<const float> den, float floor, MatView<float> inverse,
+                  MatView<float> d_den) {
+  gradient_of(d_out, out, den, floor, inverse, d_den);
+}
+void gradient_f64(MatView<const double> d_out, MatView<const double> out,
+                  MatView<const double> den, double floor, MatView<double> inverse,
+                  MatView<double> d_den) {
+  gradient_of(d_out, out, den, floor, inverse, d_den);
+}
+
+}  // namespace lagwise::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace lagwise::kernels {
+
+HWY_EXPORT(gradient_f32);
+HWY_EXPORT(gradient_f64);
+
+template <>
+void denominator_gradient<float>(MatView<const float> d_out, MatView<const float> out,
+                                 MatView<const float> den, float floor,
+                                 MatView<float> inverse,
+                                 MatView<float> d_den) noexcept {
+  HWY_DYNAMIC_DISPATCH(gradient_f32)(d_out, out, den, floor, inverse, d_den);
+}
+template <>
+void denominator_gradient<double>(MatView<const double> d_out,
+                                  MatView<const double> out, MatView<const double> den,
+                                  double floor, MatView<double> inverse,
+                                  MatView<double> d_den) noexcept {
+  HWY_DYNAMIC_DISPATCH(gradient_f64)(d_out, out, den, floor, inverse, d_den);
+}
+
+}  // namespace lagwise::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+
+#include "lagwise/core/mat_view.h"
+#include "lagwise/kernels/feature_map.h"
+
+namespace lagwise::kernels {
+
+/// The rows one side of a pass reads: [phi(x_i) scale_i | extra_i].
+/// The appended column carries the denominator's path through the backward
+/// pass (docs/maths/linear_attention.md, section 4).
+template <class T>
+struct Rows {
+  MatView<const T> x;  ///< [N, D]
+  FeatureMap map = {};
+  MatView<const T> scale = {};  ///< [N, 1]; empty: 1
+  MatView<const T> extra = {};  ///< [N, 1]; empty: no further column
+  int64_t width() const { return x.cols + (extra.data ? 1 : 0); }
+};
+
+/// Where a pass writes: out_i = result_i * phi'(at_i), the chain rule through
+/// a feature map; without `at`, out_i = result_i. On the way it can gather
+/// moment += sum_i weight_i phi(at_i) result_i, from which the gradient of a
+/// decay follows (docs/maths/linear_attention.md, section 5).
+template <class T>
+struct Sink {
+  MatView<T> out;            ///< [N, E]
+  MatView<const T> at = {};  ///< [N, E]; empty: no factor
+  FeatureMap map = {};
+  double* moment = nullptr;  ///< [E]; needs `at`
+  double weight = 0;         ///< of row 0
+  double weight_step = 0;    ///< from row to row
+};
+
+/// How the past fades: S_i = g S_{i-1} + k_i v_i^T with g = exp(log_factor).
+template <class T>
+struct Decay {
+  enum class By { none, head, channel, column };
+  By by = By::none;                  ///< channel: g per row of S; column: per column
+  MatView<const T> log_factor = {};  ///< [1, 1], [1, D] or [1, E]
+  bool before_first = true;          ///< false: the given state already stands at row 0
+};
+
+/// What divides the result: den_i = q_i . z_i (+ eps, or at least eps).
+template <class T>
+struct Denominator {
+  enum class From { none, features, given };
+  From from = From::none;  ///< given: `den` is read instead of written
+  T eps = 0;
+  bool clamp = false;   ///< max(den, eps) instead of den + eps
+  MatView<T> den = {};  ///< [N, 1]: after eps; may be empty for `features`
+  T* z = nullptr;       ///< [D] of `features`: read and advanced
+};
+
+/// Causal linear attention of one head, in chunks.
+///
+///     S_i = g S_{i-1} + k_i v_i^T        z_i = g z_{i-1} + k_i
+///     o_i = S_i^T q_i / den_i            den_i = q_i . z_i + eps
+///
+/// Shapes    q, k [N, D]; v, out [N, E]; s [D, E].
+/// State     s and z are read and advanced in place: two halves equal the whole.
+/// Requires  scratch of linear_scratch<T>(D, E) numbers.
+/// Cost      4 N D E flops and about 2 N C (D + E) within chunks of C rows.
+/// Threads   none. Columns of v, s and out may be split between callers: each
+///           column comes out with the same bits however they are split.
+/// Numerics  a row with den_i = 0 gives zeros.
+/// Paper     Katharopoulos et al., "Transformers are RNNs", ICML 2020.
+///           https://arxiv.org/abs/2006.16236
+template <class T>
+void causal_linear(const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
+                   const Decay<T>& decay, const Denominator<T>& denominator,
+                   MatView<T> s, const Sink<T>& sink, T* scratch) noexcept;
+
+/// Adds keys and values to a state: S += sum_j k_j v_j^T, z += sum_j k_j.
+template <class T>
+void absorb(const Rows<T>& k, const Rows<T>& v, MatView<T> s, T* z,
+            T* scratch) noexcept;
+
+/// Reads a state without changing it: o_i = S^T q_i / den_i.
+template <class T>
+void read_state(const Rows<T>& q, const Denominator<T>& denominator, MatView<const T> s,
+                const Sink<T>& sink, T* scratch) noexcept;
+
+/// Numbers of scratch a pass over rows of width D and E needs, on any target.
+template <class T>
+int64_t linear_scratch(int64_t d, int64_t e);
+
+}  // namespace lagwise::kernels

@@ -1,0 +1,167 @@
+#include "lagwise/kernels/linear_step.h"
+
+#include <algorithm>
+#include <cmath>
+
+// Highway compiles the rest of this file once per instruction set.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "lagwise/kernels/linear_step.cpp"
+#include "hwy/foreach_target.h"  // must precede highway.h
+#include "hwy/highway.h"
+#include "lagwise/kernels/rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lagwise::kernels::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// g of every channel: factors[d * step], with step 0 where all share one.
+template <class T>
+struct Factors {
+  const T* factors;
+  int64_t step;
+  T operator[](int64_t d) const { return factors[d * step]; }
+};
+
+template <class T>
+HWY_INLINE Factors<T> factors_of(const Decay<T>& decay, T* to) {
+  *to = T{1};
+  if (decay.by == Decay<T>::By::none) return {to, 0};
+  for (int64_t d = 0; d < decay.log_factor.cols; ++d)
+    to[d] = std::exp(decay.log_factor(0, d));
+  return {to, decay.by == Decay<T>::By::channel ? 1 : 0};
+}
+
+/// Advances z and returns what to multiply the numerator by.
+template <class T>
+HWY_INLINE T advance_denominator(const Denominator<T>& denominator, const T* q,
+                                 const T* k, int64_t width, Factors<T> g) {
+  if (denominator.from == Denominator<T>::From::none) return T{1};
+  T den = 0;
+  for (int64_t d = 0; d < width; ++d) {
+    T& z = denominator.z[d];
+    z = g[d] * z + k[d];
+    den += q[d] * z;
+  }
+  den = denominator.clamp ? std::max(den, denominator.eps) : den + denominator.eps;
+  return den == T{0} ? T{0} : T{1} / den;
+}
+
+/// Columns [first, first + kVectors * lanes) of S and of the result, which stays
+/// in registers while the rows of S go by.
+template <int kVectors, class Tag, class T>
+HWY_INLINE void step_columns(Tag tag, const T* q, const T* k, Factors<T> g,
+                             MatView<const T> v, MatView<T> s, int64_t first, T scale,
+                             MatView<T> out) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  const auto at = [&](int i) { return first + std::min(i, kVectors - 1) * lanes; };
+  const T* value = v.row(0);
+  const auto v0 = hn::LoadU(tag, value + at(0)), v1 = hn::LoadU(tag, value + at(1));
+  const auto v2 = hn::LoadU(tag, value + at(2)), v3 = hn::LoadU(tag, value + at(3));
+  auto o0 = hn::Zero(tag), o1 = o0, o2 = o0, o3 = o0;
+  for (int64_t d = 0; d < s.rows; ++d) {
+    const auto gd = hn::Set(tag, g[d]), kd = hn::Set(tag, k[d]),
+               qd = hn::Set(tag, q[d]);
+    const auto pass = [&](int i, auto x, auto& sum) HWY_ATTR {
+      T* row = s.row(d) + at(i);
+      const auto next = hn::MulAdd(kd, x, hn::Mul(gd, hn::LoadU(tag, row)));
+      hn::StoreU(next, tag, row);
+      sum = hn::MulAdd(qd, next, sum);
+    };
+    pass(0, v0, o0);
+    if constexpr (kVectors > 1) pass(1, v1, o1);
+    if constexpr (kVectors > 2) pass(2, v2, o2);
+    if constexpr (kVectors > 3) pass(3, v3, o3);
+  }
+  const auto f = hn::Set(tag, scale);
+  T* to = out.row(0);
+  hn::StoreU(hn::Mul(o0, f), tag, to + at(0));
+  if constexpr (kVectors > 1) hn::StoreU(hn::Mul(o1, f), tag, to + at(1));
+  if constexpr (kVectors > 2) hn::StoreU(hn::Mul(o2, f), tag, to + at(2));
+  if constexpr (kVectors > 3) hn::StoreU(hn::Mul(o3, f), tag, to + at(3));
+}
+
+template <class T>
+void step_of(const Rows<T>& q, const Rows<T>& k, const Rows<T>& q_norm,
+             const Rows<T>& k_norm, MatView<const T> v, const Decay<T>& decay,
+             const Denominator<T>& denominator, MatView<T> s, MatView<T> out,
+             T* scratch) {
+  const int64_t width = panel_width<T>();
+  const auto load = [&](const Rows<T>& rows) HWY_ATTR {
+    T* const at = scratch;
+    const int64_t padded = round_up(rows.x.cols, width);
+    load_rows(rows, 0, 1, at, padded);
+    scratch += padded;
+    return at;
+  };
+  const T* const kf = load(k);
+  const T* const qf = load(q);
+  const bool divides = denominator.from != Denominator<T>::From::none;
+  const bool same = q_norm.x.data == q.x.data && k_norm.x.data == k.x.data;
+  const T* const qn = same || !divides ? qf : load(q_norm);
+  const T* const kn = same || !divides ? kf : load(k_norm);
+  const Factors<T> g = factors_of(decay, scratch);
+  const T scale = advance_denominator(denominator, qn, kn, q_norm.x.cols, g);
+
+  const hn::ScalableTag<T> tag;
+  const hn::CappedTag<T, 1> single;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  int64_t e = 0;
+  const bool dense = v.col_step == 1 && s.col_step == 1 && out.col_step == 1;
+  if (dense) {
+    for (; e + 4 * lanes <= v.cols; e += 4 * lanes)
+      step_columns<4>(tag, qf, kf, g, v, s, e, scale, out);
+    for (; e + lanes <= v.cols; e += lanes)
+      step_columns<1>(tag, qf, kf, g, v, s, e, scale, out);
+  }
+  for (; e < v.cols; ++e)
+    step_columns<1>(single, qf, kf, g, v.columns(e, e + 1), s.columns(e, e + 1), 0,
+                    scale, out.columns(e, e + 1));
+}
+
+}  // namespace
+
+void step_f32(const Rows<float>& q, const Rows<float>& k, const Rows<float>& q_norm,
+              const Rows<float>& k_norm, MatView<const float> v,
+              const Decay<float>& decay, const Denominator<float>& denominator,
+              MatView<float> s, MatView<float> out, float* scratch) {
+  step_of(q, k, q_norm, k_norm, v, decay, denominator, s, out, scratch);
+}
+void step_f64(const Rows<double>& q, const Rows<double>& k, const Rows<double>& q_norm,
+              const Rows<double>& k_norm, MatView<const double> v,
+              const Decay<double>& decay, const Denominator<double>& denominator,
+              MatView<double> s, MatView<double> out, double* scratch) {
+  step_of(q, k, q_norm, k_norm, v, decay, denominator, s, out, scratch);
+}
+
+}  // namespace lagwise::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace lagwise::kernels {
+
+HWY_EXPORT(step_f32);
+HWY_EXPORT(step_f64);
+
+template <>
+void linear_step<float>(const Rows<float>& q, const Rows<float>& k,
+                        const Rows<float>& q_norm, const Rows<float>& k_norm,
+                        MatView<const float> v, const Decay<float>& decay,
+                        const Denominator<float>& denominator, MatView<float> s,
+                        MatView<float> out, float* scratch) noexcept {
+  HWY_DYNAMIC_DISPATCH(step_f32)
+  (q, k, q_norm, k_norm, v, decay, denominator, s, out, scratch);
+}
+template <>
+void linear_step<double>(const Rows<double>& q, const Rows<double>& k,
+                         const Rows<double>& q_norm, const Rows<double>& k_norm,
+                         MatView<const double> v, const Decay<double>& decay,
+                         const Denominator<double>& denominator, MatView<double> s,
+                         MatView<double> out, double* scratch) noexcept {
+  HWY_DYNAMIC_DISPATCH(step_f64)
+  (q, k, q_norm, k_norm, v, decay, denominator, s, out, scratch);
+}
+
+}  // namespace lagwise::kernels
+#endif  // HWY_ONCE

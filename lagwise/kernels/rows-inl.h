@@ -1,0 +1,215 @@
+// Moving rows between the caller's memory and a pass's scratch: any steps,
+// feature maps and row factors on the way in, the chain rule on the way out.
+// What lies in scratch is dense and padded with zeros to whole panels, so that
+// the arithmetic between has no edges.
+
+#if defined(LAGWISE_KERNELS_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LAGWISE_KERNELS_ROWS_INL_H_
+#undef LAGWISE_KERNELS_ROWS_INL_H_
+#else
+#define LAGWISE_KERNELS_ROWS_INL_H_
+#endif
+
+#include <algorithm>
+
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+#include "lagwise/kernels/feature_map-inl.h"
+#include "lagwise/kernels/linear_attention.h"
+#include "lagwise/kernels/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lagwise::kernels::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+HWY_INLINE int64_t round_up(int64_t x, int64_t step) {
+  return (x + step - 1) / step * step;
+}
+
+/// to[0, padded) = [phi(from[0, cols)) factor, 0, 0, ...], any step and width.
+template <class T, class Map>
+HWY_INLINE void load_ragged_row(const Map& map, const T* from, int64_t step,
+                                int64_t cols, T factor, T* HWY_RESTRICT to,
+                                int64_t padded) {
+  const hn::ScalableTag<T> tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  const auto f = hn::Set(tag, factor);
+  for (int64_t j = 0; j < cols; ++j) to[j] = from[j * step];
+  std::fill(to + cols, to + padded, T{0});
+  for (int64_t j = 0; j < cols; j += lanes)
+    hn::StoreU(hn::Mul(map.value(tag, hn::LoadU(tag, to + j)), f), tag, to + j);
+  std::fill(to + cols, to + padded, T{0});  // phi(0) need not be 0
+}
+
+/// The same for a dense row of whole vectors.
+template <class T, class Map>
+HWY_INLINE void load_whole_row(const Map& map, const T* from, int64_t cols, T factor,
+                               T* HWY_RESTRICT to) {
+  const hn::ScalableTag<T> tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  const auto f = hn::Set(tag, factor);
+  for (int64_t j = 0; j < cols; j += 2 * lanes) {
+    const auto left = map.value(tag, hn::LoadU(tag, from + j));
+    const auto right = map.value(tag, hn::LoadU(tag, from + j + lanes));
+    hn::StoreU(hn::Mul(left, f), tag, to + j);
+    hn::StoreU(hn::Mul(right, f), tag, to + j + lanes);
+  }
+}
+
+/// Rows [begin, begin + count), columns [first, first + cols) -> to [count, padded].
+template <class T>
+HWY_INLINE void load_rows(const Rows<T>& rows, int64_t begin, int64_t count,
+                          int64_t first, int64_t cols, T* to, int64_t padded) {
+  const MatView<const T> x = rows.x.columns(first, first + cols);
+  const bool whole = x.col_step == 1 && cols == padded;
+  with_map(rows.map, [&](const auto& map) HWY_ATTR {
+    for (int64_t i = begin; i < begin + count; ++i, to += padded) {
+      const T factor = rows.scale.data ? rows.scale(i, 0) : T{1};
+      if (whole)
+        load_whole_row(map, x.row(i), cols, factor, to);
+      else
+        load_ragged_row(map, x.row(i), x.col_step, cols, factor, to, padded);
+      if (rows.extra.data) to[cols] = rows.extra(i, 0);
+    }
+  });
+}
+
+/// Asks for rows that will be needed soon. Between two chunks lies arithmetic
+/// enough to hide the way from memory, which the processor's own guess, starting
+/// only with the first load, does not.
+template <class T>
+HWY_INLINE void prefetch_rows(MatView<T> x, int64_t begin, int64_t end) {
+  constexpr int64_t kLine = 64 / sizeof(T);
+  if (x.col_step != 1) return;
+  for (int64_t i = begin; i < std::min(end, x.rows); ++i)
+    for (int64_t j = 0; j < x.cols; j += kLine) hwy::Prefetch(x.row(i) + j);
+}
+
+/// Whole rows, with the appended column.
+template <class T>
+HWY_INLINE void load_rows(const Rows<T>& rows, int64_t begin, int64_t count, T* to,
+                          int64_t padded) {
+  load_rows(rows, begin, count, 0, rows.x.cols, to, padded);
+}
+
+#if HWY_TARGET != HWY_SCALAR
+/// to[j][i] = from[i][j] for one 128-bit block a side: 4 x 4 of f32, 2 x 2 of f64.
+template <class Tag, class T>
+HWY_INLINE void transpose_block(Tag tag, const T* from, int64_t from_step, T* to,
+                                int64_t to_step) {
+  const auto r0 = hn::LoadU(tag, from);
+  const auto r1 = hn::LoadU(tag, from + from_step);
+  if constexpr (sizeof(T) == 8) {
+    hn::StoreU(hn::InterleaveLower(tag, r0, r1), tag, to);
+    hn::StoreU(hn::InterleaveUpper(tag, r0, r1), tag, to + to_step);
+  } else {
+    const hn::RepartitionToWide<Tag> pairs;
+    const auto r2 = hn::LoadU(tag, from + 2 * from_step);
+    const auto r3 = hn::LoadU(tag, from + 3 * from_step);
+    const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(tag, r0, r1));
+    const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(tag, r2, r3));
+    const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(tag, r0, r1));
+    const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(tag, r2, r3));
+    const auto store = [&](auto column, int64_t j) HWY_ATTR {
+      hn::StoreU(hn::BitCast(tag, column), tag, to + j * to_step);
+    };
+    store(hn::InterleaveLower(pairs, low01, low23), 0);
+    store(hn::InterleaveUpper(pairs, low01, low23), 1);
+    store(hn::InterleaveLower(pairs, high01, high23), 2);
+    store(hn::InterleaveUpper(pairs, high01, high23), 3);
+  }
+}
+
+#endif
+
+/// x [count, padded] -> panels of its transpose, [count / width][padded][width].
+/// Writes rows up to `cols`, rounded up to a block; count in whole panels.
+template <class T>
+HWY_INLINE void transpose_to_panels(const T* x, int64_t count, int64_t cols,
+                                    int64_t padded, T* to) {
+  const int64_t width = panel_width<T>();
+#if HWY_TARGET == HWY_SCALAR
+  for (int64_t i = 0; i < count; ++i)
+    for (int64_t j = 0; j < cols; ++j)
+      to[(i / width * padded + j) * width + i % width] = x[i * padded + j];
+#else
+  constexpr int64_t kBlock = 16 / sizeof(T);
+  const hn::CappedTag<T, kBlock> tag;
+  for (int64_t i = 0; i < count; i += kBlock) {
+    T* panel = to + i / width * padded * width + i % width;
+    for (int64_t j = 0; j < cols; j += kBlock)
+      transpose_block(tag, x + i * padded + j, padded, panel + j * width, width);
+  }
+#endif
+}
+
+/// moment[j] += weight phi(at[j]) result[j]
+template <class T, class Map>
+HWY_INLINE void gather_moment(const Map& map, const T* at, const T* result,
+                              int64_t cols, double weight, double* moment) {
+  const hn::ScalableTag<T> tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  T phi[2 * hn::MaxLanes(tag)];
+  hn::StoreU(map.value(tag, hn::LoadU(tag, at)), tag, phi);
+  hn::StoreU(map.value(tag, hn::LoadU(tag, at + lanes)), tag, phi + lanes);
+  for (int64_t j = 0; j < cols; ++j)
+    moment[j] += weight * static_cast<double>(phi[j]) * static_cast<double>(result[j]);
+}
+
+/// out[i][first + j] = x[i][j] factor[i] for one panel without edges or chain rule.
+template <class T>
+HWY_INLINE void store_whole_panel(MatView<T> out, int64_t begin, int64_t count,
+                                  int64_t first, const T* factor,
+                                  const T* HWY_RESTRICT x) {
+  const hn::ScalableTag<T> tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  for (int64_t i = 0; i < count; ++i, x += 2 * lanes) {
+    const auto f = hn::Set(tag, factor[i]);
+    T* to = out.row(begin + i) + first;
+    hn::StoreU(hn::Mul(hn::LoadU(tag, x), f), tag, to);
+    hn::StoreU(hn::Mul(hn::LoadU(tag, x + lanes), f), tag, to + lanes);
+  }
+}
+
+/// out[i][first + j] = x[i][j] factor[i] phi'(at[i][first + j]) for one panel.
+template <class T>
+HWY_INLINE void store_panel(const Sink<T>& sink, int64_t begin, int64_t count,
+                            int64_t first, const T* factor, T* HWY_RESTRICT x) {
+  const hn::ScalableTag<T> tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  const int64_t width = 2 * lanes, cols = std::min(width, sink.out.cols - first);
+  const bool whole = cols == width && sink.out.col_step == 1;
+  if (whole && !sink.at.data)
+    return store_whole_panel(sink.out, begin, count, first, factor, x);
+  T copy[2 * hn::MaxLanes(tag)] = {};
+  with_map(sink.map, [&](const auto& map) HWY_ATTR {
+    for (int64_t i = begin; i < begin + count; ++i, x += width, ++factor) {
+      const auto f = hn::Set(tag, *factor);
+      auto left = hn::Mul(hn::LoadU(tag, x), f);
+      auto right = hn::Mul(hn::LoadU(tag, x + lanes), f);
+      if (sink.at.data) {
+        const T* at = sink.at.row(i) + first * sink.at.col_step;
+        if (cols < width || sink.at.col_step != 1) {
+          for (int64_t j = 0; j < cols; ++j) copy[j] = at[j * sink.at.col_step];
+          at = copy;
+        }
+        if (sink.moment)
+          gather_moment(map, at, x, cols,
+                        sink.weight + sink.weight_step * static_cast<double>(i),
+                        sink.moment + first);
+        left = hn::Mul(left, map.slope(tag, hn::LoadU(tag, at)));
+        right = hn::Mul(right, map.slope(tag, hn::LoadU(tag, at + lanes)));
+      }
+      T* const row = sink.out.row(i) + first * sink.out.col_step;
+      store_pair(tag, left, right, whole ? row : x);
+      if (whole) continue;
+      for (int64_t j = 0; j < cols; ++j) row[j * sink.out.col_step] = x[j];
+    }
+  });
+}
+
+}  // namespace lagwise::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggle

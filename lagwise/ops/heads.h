@@ -1,0 +1,71 @@
+#pragma once
+
+#include <ATen/Parallel.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "lagwise/core/mat_view.h"
+
+namespace lagwise::ops {
+
+/// The last two axes of a [B, H, rows, cols] tensor at one batch row and head,
+/// where `head` counts over both. Undefined gives an empty view.
+template <class T>
+MatView<T> head_view(const at::Tensor& x, int64_t head) {
+  if (!x.defined()) return {};
+  const int64_t b = head / x.size(1), h = head % x.size(1);
+  auto* data = static_cast<T*>(x.data_ptr()) + b * x.stride(0) + h * x.stride(1);
+  return {data, x.size(2), x.size(3), x.stride(2), x.stride(3)};
+}
+
+/// A [B, H, n] tensor at one head, as a column.
+template <class T>
+MatView<T> head_column(const at::Tensor& x, int64_t head) {
+  if (!x.defined()) return {};
+  const int64_t b = head / x.size(1), h = head % x.size(1);
+  auto* data = static_cast<T*>(x.data_ptr()) + b * x.stride(0) + h * x.stride(1);
+  return {data, x.size(2), 1, x.stride(2), 1};
+}
+
+/// A strip of columns of one head: the unit of work a thread takes.
+struct Strip {
+  int64_t head;
+  int64_t begin, end;  ///< columns
+  bool first() const { return begin == 0; }
+};
+
+/// Strips begin at multiples of this: a panel on the widest SIMD target.
+inline constexpr int64_t kStripStep = 32;
+
+/// How many strips to cut a head into so that the heads fill the threads. Any
+/// number gives the same bits, since columns never meet in the arithmetic.
+inline int64_t strips_per_head(int64_t heads, int64_t columns) {
+  const int64_t threads = at::get_num_threads();
+  if (heads == 0 || heads % threads == 0 || heads >= 4 * threads) return 1;
+  return std::max<int64_t>(1, std::min(threads, columns / kStripStep));
+}
+
+/// Calls fn(strip, scratch) for every strip of every head, in parallel. Each
+/// thread has `scratch` numbers of its own, allocated here once.
+template <class T, class Fn>
+void for_each_strip(int64_t heads, int64_t columns, int64_t scratch, const Fn& fn) {
+  const int64_t strips = strips_per_head(heads, columns), tasks = heads * strips;
+  const auto cut = [&](int64_t i) {
+    return i == strips ? columns : columns * i / strips / kStripStep * kStripStep;
+  };
+  const int64_t threads = std::min<int64_t>(tasks, at::get_num_threads());
+  const at::Tensor space =
+      at::empty({threads, scratch}, c10::CppTypeToScalarType<T>::value);
+  at::parallel_for(0, tasks, 1, [&](int64_t begin, int64_t end) {
+    T* const own = space.data_ptr<T>() + at::get_thread_num() * scratch;
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t i = task % strips;
+      fn(Strip{task / strips, cut(i), cut(i + 1)}, own);
+    }
+  });
+}
+
+}  // namespace lagwise::ops

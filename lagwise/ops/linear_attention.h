@@ -1,0 +1,54 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+
+namespace lagwise::ops {
+
+/// What to compute. Every tensor is optional; undefined means "none".
+struct LinearOptions {
+  bool causal = false;
+  std::string feature_map = "none";  ///< none, elu1, relu[:offset=0.001]
+  at::Tensor decay;  ///< [H] or [H, D]: log of the factor per step; causal only
+  std::string denominator = "same";  ///< same, separate (q_norm . k_norm), none
+  at::Tensor q_norm, k_norm;  ///< [B, H, N, F], [B, H, M, F]: un-encoded features
+  double eps = 1e-6;
+  std::string eps_mode = "add";  ///< add: den + eps; clamp: max(den, eps)
+};
+
+/// The whole past of every head, in O(D E) numbers.
+struct LinearState {
+  at::Tensor s;  ///< [B, H, D, E]
+  at::Tensor z;  ///< [B, H, D], or [B, H, F] for separate; empty [B, H, 0] for none
+};
+
+struct LinearResult {
+  at::Tensor out;  ///< [B, H, N, E]
+  LinearState state;
+};
+
+/// Linear attention, differentiable once, f32 or f64, any strides.
+///
+///     o_i = sum_{j visible} (phi(q_i) . phi(k_j)) g^(i-j) v_j / den_i
+///
+/// Shapes  q [B, H, N, D], k [B, H, M, D], v [B, H, M, E] -> [B, H, N, E];
+///         causal needs N = M.
+/// Maths   docs/maths/linear_attention.md
+at::Tensor linear_attention(const at::Tensor& q, const at::Tensor& k,
+                            const at::Tensor& v, const LinearOptions& options);
+
+/// The same, beginning from a state (undefined tensors: from nothing) and
+/// handing on the state after the last key. Gradients flow through both.
+LinearResult linear_attention_stateful(const at::Tensor& q, const at::Tensor& k,
+                                       const at::Tensor& v, const LinearState& from,
+                                       const LinearOptions& options);
+
+/// One token: advances `state` in place and returns [B, H, E]. q, k [B, H, D],
+/// v [B, H, E], and q_norm, k_norm [B, H, F] where the denominator is separate.
+/// Constant time and memory at any position; no gradient.
+at::Tensor linear_attention_step(const at::Tensor& q, const at::Tensor& k,
+                                 const at::Tensor& v, const LinearState& state,
+                                 const LinearOptions& options);
+
+}  // namespace lagwise::ops

@@ -1,0 +1,178 @@
+// Linear attention on cases in which every two values of every two axes (sizes,
+// layouts, options) meet at least once, each in f32 and in f64: outputs, state
+// and every gradient against the definition in double.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "bench/torch_linear.h"
+#include "lagwise/ops/all_pairs.h"
+#include "lagwise/ops/linear_attention.h"
+#include "lagwise/ops/linear_layout.h"
+#include "lagwise/ops/linear_outcome.h"
+#include "lagwise/ops/linear_problem.h"
+#include "lagwise/ops/linear_reference.h"
+
+namespace lagwise::ops {
+namespace {
+
+using lagwise::testing::Choice;
+using lagwise::testing::Pair;
+using testing::Layout;
+using testing::Outcome;
+using testing::Problem;
+
+// The axes, in the order of a Choice.
+enum Axis { kN, kD, kE, kLayout, kDecay, kDenominator, kVisible, kState, kMap, kEps };
+constexpr int64_t kLengths[] = {0, 1, 2, 31, 32, 33, 300, 1000};
+constexpr int64_t kWidths[] = {1, 7, 16, 64, 80, 191};
+constexpr const char* kDecays[] = {"nodecay", "head", "channel"};
+constexpr const char* kDenominators[] = {"same", "separate", "none"};
+constexpr const char* kMaps[] = {"none", "elu1", "relu:offset=0.01"};
+constexpr const char* kEpsModes[] = {"add", "clamp"};
+
+const std::vector<int> kSizes = {8, 6, 6, 6, 3, 3, 2, 2, 3, 2};
+
+// Decay means "per step since then": there is no then in full attention.
+bool is_legal(const Pair& pair) {
+  return !(pair.first == kDecay && pair.first_value > 0 && pair.second == kVisible &&
+           pair.second_value == 1);
+}
+
+std::vector<Choice> cases() { return lagwise::testing::all_pairs(kSizes, is_legal); }
+
+size_t at(const Choice& choice, Axis axis) {
+  return static_cast<size_t>(choice[static_cast<size_t>(axis)]);
+}
+
+bool is_causal(const Choice& c) { return at(c, kVisible) == 0; }
+
+// A clamp that catches about half the rows, in the middle of the widest gap
+// between denominators so that rounding cannot move a row across it.
+double clamp_between_rows(const Problem& p) {
+  LinearOptions bare = p.options;
+  const bool separate = bare.denominator == "separate";
+  bare.denominator = "none";
+  const at::Tensor& q = separate ? p.options.q_norm : p.q;
+  const at::Tensor& k = separate ? p.options.k_norm : p.k;
+  const at::Tensor ones = p.v.narrow(3, 0, 1) * 0 + 1;
+  const at::Tensor s = p.from.z.defined() ? p.from.z.unsqueeze(-1) : at::Tensor();
+  at::Tensor raw = reference::linear_attention(q, k, ones, {s, {}}, bare).out;
+  raw = std::get<0>(raw.reshape({-1}).sort()).contiguous();
+  const int64_t rows = raw.numel();
+  if (rows < 2) return 0.5;
+  const double* den = raw.data_ptr<double>();
+  int64_t best = rows / 4;
+  for (int64_t i = best; i + 1 < rows && i <= 3 * rows / 4; ++i) {
+    if (den[i + 1] - den[i] > den[best + 1] - den[best]) best = i;
+  }
+  return std::max(0.5 * (den[best] + den[best + 1]), 1e-3);
+}
+
+Problem problem_of(const Choice& c) {
+  testing::Shape shape;
+  shape.n = shape.m = kLengths[at(c, kN)];
+  if (!is_causal(c)) shape.m = shape.n * 2 / 3 + 5;
+  shape.d = kWidths[at(c, kD)];
+  shape.e = kWidths[at(c, kE)];
+  if (shape.n >= 300) shape.batch = 1, shape.heads = 2;
+  LinearOptions options;
+  options.causal = is_causal(c);
+  options.feature_map = kMaps[at(c, kMap)];
+  options.denominator = kDenominators[at(c, kDenominator)];
+  options.eps_mode = kEpsModes[at(c, kEps)];
+  options.eps = 0.1;
+  Problem p = testing::random_problem(shape, options, static_cast<int>(at(c, kDecay)),
+                                      at(c, kState) == 1);
+  p = testing::lay_out(p, static_cast<Layout>(at(c, kLayout)));
+  if (options.eps_mode == "clamp" && options.denominator != "none") {
+    p.options.eps = clamp_between_rows(p);
+  }
+  return p;
+}
+
+std::string name_of(const ::testing::TestParamInfo<Choice>& info) {
+  const Choice& c = info.param;
+  char text[200];
+  std::snprintf(
+      text, sizeof text, "n%d_d%d_e%d_%s_%s_%s_%s_%s_%.4s_%s",
+      static_cast<int>(kLengths[at(c, kN)]), static_cast<int>(kWidths[at(c, kD)]),
+      static_cast<int>(kWidths[at(c, kE)]), testing::kLayoutNames[at(c, kLayout)],
+      kDecays[at(c, kDecay)], kDenominators[at(c, kDenominator)],
+      is_causal(c) ? "causal" : "full", at(c, kState) ? "state" : "fresh",
+      kMaps[at(c, kMap)], kEpsModes[at(c, kEps)]);
+  return text;
+}
+
+// f32: at most twice the error of plain torch in f32. Where torch happens to be
+// exact (one row, one column) that would demand exactness of us too, so four
+// units in the last place of the tensor's largest number are always allowed.
+void expect_no_worse_than_torch(const Outcome& ours, const Outcome& torch,
+                                const Outcome& exact) {
+  for (size_t i = 0; i < exact.size(); ++i) {
+    const at::Tensor& have = ours[i].value;
+    const at::Tensor want = testing::or_zeros(exact[i].value, have);
+    const double torch_error =
+        testing::distance(testing::or_zeros(torch[i].value, have), want);
+    const double floor = 4 * 1.2e-7 * testing::largest(want) + 1e-7;
+    EXPECT_LE(testing::distance(have, want), 2 * torch_error + floor)
+        << ours[i].name << ": plain torch errs by " << torch_error
+        << ", largest number " << testing::largest(want);
+  }
+}
+
+class LinearAttentionPairs : public ::testing::TestWithParam<Choice> {};
+
+// The operator's results in one type. The layout comes after the cast, which
+// would undo it.
+Problem typed_problem(const Choice& c, const Problem& exact, at::ScalarType type) {
+  return testing::lay_out(testing::cast(exact, type),
+                          static_cast<Layout>(at(c, kLayout)));
+}
+
+Outcome run_operator(const Problem& p) {
+  const Outcome ours = testing::run(linear_attention_stateful, p);
+  for (const testing::Result& x : ours) {
+    EXPECT_TRUE(x.value.defined()) << x.name << " got no gradient";
+    EXPECT_EQ(x.value.scalar_type(), p.q.scalar_type()) << x.name;
+  }
+  return ours;
+}
+
+TEST_P(LinearAttentionPairs, MatchesTheDefinitionWithEveryGradient) {
+  const Problem problem = problem_of(GetParam());
+  const Outcome exact = testing::run(reference::linear_attention, problem);
+  {
+    SCOPED_TRACE("f64");
+    const Problem p = typed_problem(GetParam(), problem, at::kDouble);
+    testing::expect_close(run_operator(p), exact, 1e-10);
+  }
+  SCOPED_TRACE("f32");
+  const Problem p = typed_problem(GetParam(), problem, at::kFloat);
+  expect_no_worse_than_torch(run_operator(p), testing::run(bench::torch_linear, p),
+                             exact);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, LinearAttentionPairs, ::testing::ValuesIn(cases()),
+                         name_of);
+
+TEST(PairsOfLinearAttention, CoverEveryLegalPairOfValues) {
+  const auto wanted = lagwise::testing::legal_pairs(kSizes, is_legal);
+  auto missing = wanted;
+  for (const Choice& c : cases()) {
+    for (const Pair& pair : lagwise::testing::pairs_of(c)) {
+      EXPECT_TRUE(is_legal(pair));
+      missing.erase(pair);
+    }
+  }
+  EXPECT_TRUE(missing.empty());
+  std::cout << cases().size() << " cases cover " << wanted.size() << " pairs\n";
+}
+
+}  // namespace
+}  // namespace lagwise::ops

@@ -1,0 +1,304 @@
+#include <ATen/Dispatch.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include <cmath>
+#include <limits>
+
+#include "lagwise/kernels/denominator_gradient.h"
+#include "lagwise/ops/linear_cpu.h"
+#include "lagwise/ops/linear_views.h"
+
+namespace lagwise::ops {
+namespace {
+
+using kernels::Rows;
+using kernels::Sink;
+using Divide = LinearCall::Divide;
+using DecayBy = LinearCall::DecayBy;
+
+/// One pair of features that meets in products q_i . k_j: the queries and keys
+/// themselves, or the norm features of a separate denominator. What the products
+/// weigh is [v_j | 1]: the values where there are any, and the 1 that sums up a
+/// denominator; against it stands [d_out_i / den_i | d_den_i].
+struct Pair {
+  at::Tensor q, k, d_q, d_k;      // [B, H, N, D], [B, H, M, D]
+  at::Tensor v, d_v, d_out;       // undefined: no values
+  at::Tensor inverse, d_den;      // [B, H, N]; undefined: no denominator
+  at::Tensor s0, s1, d_s1;        // state before the first and after the last key, and
+  at::Tensor z0, z1, d_z1;        //   the gradient of the latter; undefined: zero
+  at::Tensor d_s0, d_z0;          // to be filled
+  at::Tensor q_moment, k_moment;  // [B, H, D] f64, see Sink; undefined: not asked
+
+  int64_t values() const { return v.defined() ? v.size(3) : 0; }
+  int64_t rows() const { return values() + (d_den.defined() ? 1 : 0); }
+};
+
+template <class T>
+class Backward {
+ public:
+  Backward(const LinearCall& call, const at::Tensor& decay, const Pair& pair)
+      : call_(call),
+        decay_(decay),
+        pair_(pair),
+        d_(pair.q.size(3)),
+        rows_(pair.rows()),
+        state_(rows_ * d_) {}
+
+  void run() { call_.causal ? run_causal() : run_full(); }
+
+ private:
+  MatView<const T> ones() const { return {&one_, call_.m, 1, 0, 1}; }
+
+  Rows<T> gradient(int64_t head) const {
+    MatView<const T> x{nullptr, call_.n, 0, 0, 1};
+    if (pair_.d_out.defined()) x = head_view<const T>(pair_.d_out, head);
+    return {x,
+            {},
+            head_column<const T>(pair_.inverse, head),
+            head_column<const T>(pair_.d_den, head)};
+  }
+  Rows<T> values(int64_t head) const {
+    MatView<const T> x{nullptr, call_.m, 0, 0, 1};
+    if (pair_.v.defined()) x = head_view<const T>(pair_.v, head);
+    return {x, {}, {}, pair_.d_den.defined() ? ones() : MatView<const T>{}};
+  }
+  Rows<T> queries(int64_t head) const {
+    return {head_view<const T>(pair_.q, head), call_.map};
+  }
+  Rows<T> keys(int64_t head) const {
+    return {head_view<const T>(pair_.k, head), call_.map};
+  }
+
+  static Rows<T> reversed(const Rows<T>& x) {
+    return {x.x.reversed(), x.map, x.scale.reversed(), x.extra.reversed()};
+  }
+  static Rows<T> columns(const Rows<T>& x, Strip strip) {
+    return {x.x.columns(strip.begin, strip.end), x.map, x.scale, {}};
+  }
+
+  Sink<T> query_sink(Strip strip) const {
+    const auto cut = [&](auto view) { return view.columns(strip.begin, strip.end); };
+    return {cut(head_view<T>(pair_.d_q, strip.head)),
+            cut(head_view<const T>(pair_.q, strip.head)),
+            call_.map,
+            moment(pair_.q_moment, strip),
+            1.0,
+            1.0};
+  }
+  Sink<T> key_sink(Strip strip) const {
+    const auto cut = [&](auto view) { return view.columns(strip.begin, strip.end); };
+    return {cut(head_view<T>(pair_.d_k, strip.head)),
+            cut(head_view<const T>(pair_.k, strip.head)), call_.map};
+  }
+  double* moment(const at::Tensor& x, Strip strip) const {
+    return x.defined() ? x.data_ptr<double>() + strip.head * d_ + strip.begin : nullptr;
+  }
+
+  /// to [rows, strip] = [s^T | z].
+  void fill(const at::Tensor& s, const at::Tensor& z, Strip strip,
+            MatView<T> to) const {
+    const auto from = head_view<const T>(s, strip.head);
+    const auto last = head_column<const T>(z, strip.head);
+    for (int64_t d = 0; d < to.cols; ++d) {
+      const int64_t at = strip.begin + d;
+      for (int64_t e = 0; e < pair_.values(); ++e)
+        to(e, d) = from.data ? from(at, e) : T{0};
+      if (pair_.d_den.defined()) to(rows_ - 1, d) = last.data ? last(at, 0) : T{0};
+    }
+  }
+
+  /// The factor of channel d between the given state and the first row.
+  T first_factor(int64_t head, int64_t d) const {
+    if (call_.decay_by == DecayBy::none || call_.n == 0) return T{1};
+    const auto log = key_decay<T>(call_, decay_, head).log_factor;
+    return std::exp(log(0, call_.decay_by == DecayBy::head ? 0 : d));
+  }
+
+  int64_t scratch() const {
+    return std::max(kernels::linear_scratch<T>(rows_, d_),
+                    kernels::linear_scratch<T>(d_, pair_.values()));
+  }
+
+  // dq_i = sum_{j <= i} g^(i-j) ([d_out_i | d_den_i] . [v_j | 1]) k_j
+  void query_pass(Strip strip, T* own) const {
+    const MatView<T> state{own + scratch(), rows_, strip.end - strip.begin,
+                           strip.end - strip.begin, 1};
+    fill(pair_.s0, pair_.z0, strip, state);
+    kernels::causal_linear<T>(
+        gradient(strip.head), values(strip.head), columns(keys(strip.head), strip),
+        column_decay<T>(call_, decay_, strip, true), {}, state, query_sink(strip), own);
+  }
+
+  // dk_j = sum_{i >= j} g^(i-j) ([v_j | 1] . [d_out_i | d_den_i]) q_i
+  void key_pass(Strip strip, T* own) const {
+    const MatView<T> state{own + scratch(), rows_, strip.end - strip.begin,
+                           strip.end - strip.begin, 1};
+    fill(pair_.d_s1, pair_.d_z1, strip, state);
+    Sink<T> sink = key_sink(strip);
+    sink = {sink.out.reversed(),           sink.at.reversed(),           sink.map,
+            moment(pair_.k_moment, strip), static_cast<double>(call_.n), -1.0};
+    kernels::causal_linear<T>(
+        reversed(values(strip.head)), reversed(gradient(strip.head)),
+        columns(reversed(queries(strip.head)), strip),
+        column_decay<T>(call_, decay_, strip, false), {}, state, sink, own);
+    if (!pair_.d_den.defined()) return;
+    const auto d_z0 = head_column<T>(pair_.d_z0, strip.head);
+    for (int64_t d = strip.begin; d < strip.end; ++d)
+      d_z0(d, 0) = first_factor(strip.head, d) * state(rows_ - 1, d - strip.begin);
+  }
+
+  // dv_j = sum_{i >= j} g^(i-j) (k_j . q_i) d_out_i / den_i
+  void value_pass(Strip strip, T* own) const {
+    const auto cut = [&](auto view) { return view.columns(strip.begin, strip.end); };
+    const MatView<T> state = cut(head_view<T>(pair_.d_s0, strip.head));  // holds d_s1
+    const auto decay = key_decay<T>(call_, decay_, strip.head, false);
+    kernels::causal_linear<T>(
+        reversed(keys(strip.head)), reversed(queries(strip.head)),
+        columns(reversed(gradient(strip.head)), strip), decay, {}, state,
+        {cut(head_view<T>(pair_.d_v, strip.head)).reversed()}, own);
+    for (int64_t d = 0; d < state.rows; ++d) {
+      const T factor = first_factor(strip.head, d);
+      for (int64_t e = 0; e < state.cols; ++e) state(d, e) *= factor;
+    }
+  }
+
+  template <class Pass>
+  void over(int64_t columns, const Pass& pass) {
+    for_each_strip<T>(call_.b * call_.h, columns, scratch() + state_, pass);
+  }
+
+  void run_causal() {
+    over(d_, [&](Strip strip, T* own) { query_pass(strip, own); });
+    over(d_, [&](Strip strip, T* own) { key_pass(strip, own); });
+    if (!pair_.v.defined()) return;
+    if (pair_.d_s1.defined()) pair_.d_s0.copy_(pair_.d_s1);
+    over(pair_.values(), [&](Strip strip, T* own) { value_pass(strip, own); });
+  }
+
+  // With every key visible, sums over queries and sums over keys come apart:
+  //   r = [d_s1^T | d_z1] + sum_i [d_out_i / den_i | d_den_i]^T q_i      [E + 1, D]
+  //   dq_i = [d_out_i / den_i | d_den_i] [s1^T | z1],  dk_j = [v_j | 1] r,
+  //   dv_j = k_j r^T without its last column
+  void run_full() {
+    const at::Tensor r = at::empty({call_.b, call_.h, rows_, d_}, pair_.q.options());
+    over(d_, [&](Strip strip, T* own) {
+      const auto cut = [&](auto view) { return view.columns(strip.begin, strip.end); };
+      const MatView<T> sum = cut(head_view<T>(r, strip.head));
+      fill(pair_.d_s1, pair_.d_z1, strip, sum);
+      kernels::absorb<T>(gradient(strip.head), columns(queries(strip.head), strip), sum,
+                         nullptr, own);
+      kernels::read_state<T>(values(strip.head), {}, sum, key_sink(strip), own);
+      const MatView<T> state{own + scratch(), rows_, sum.cols, sum.cols, 1};
+      fill(pair_.s1, pair_.z1, strip, state);
+      kernels::read_state<T>(gradient(strip.head), {}, state, query_sink(strip), own);
+    });
+    if (pair_.d_den.defined()) pair_.d_z0.copy_(r.select(2, rows_ - 1));
+    if (!pair_.v.defined()) return;
+    pair_.d_s0.copy_(r.slice(2, 0, pair_.values()).transpose(2, 3));
+    over(pair_.values(), [&](Strip strip, T* own) {
+      const auto cut = [&](auto view) { return view.columns(strip.begin, strip.end); };
+      kernels::read_state<T>(keys(strip.head), {},
+                             cut(head_view<T>(pair_.d_s0, strip.head)),
+                             {cut(head_view<T>(pair_.d_v, strip.head))}, own);
+    });
+  }
+
+  const LinearCall& call_;
+  const at::Tensor& decay_;
+  Pair pair_;
+  int64_t d_, rows_, state_;  // widths, and the numbers of one transposed state
+  T one_ = 1;
+};
+
+/// Through the division: fills inverse and d_den of the pairs.
+template <class T>
+void through_division(const LinearCall& call, const LinearForward& saved,
+                      const at::Tensor& d_out, at::Tensor& inverse, at::Tensor& d_den) {
+  const T floor =
+      call.clamp ? static_cast<T>(call.eps) : -std::numeric_limits<T>::infinity();
+  at::parallel_for(0, call.b * call.h, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t head = begin; head < end; ++head)
+      kernels::denominator_gradient<T>(
+          head_view<const T>(d_out, head), head_view<const T>(saved.out, head),
+          head_column<const T>(saved.den, head), floor, head_column<T>(inverse, head),
+          head_column<T>(d_den, head));
+  });
+}
+
+/// d/dlog g = sum_i (i+1) q_i.dq_i - sum_j (j+1) k_j.dk_j + N <state, d_state>, per
+/// channel, in f64: [B, H, D].
+at::Tensor decay_gradient(const LinearCall& call, const Pair& pair) {
+  at::Tensor sum = pair.q_moment - pair.k_moment;
+  const auto steps = static_cast<double>(call.n);
+  if (pair.s1.defined() && pair.d_s1.defined())
+    sum += steps * (pair.s1.to(at::kDouble) * pair.d_s1.to(at::kDouble)).sum(-1);
+  if (pair.z1.defined() && pair.d_z1.defined())
+    sum += steps * pair.z1.to(at::kDouble) * pair.d_z1.to(at::kDouble);
+  return call.decay_by == DecayBy::channel ? sum.sum(0)
+                                           : sum.sum(at::IntArrayRef{0, 2});
+}
+
+void ask_for_moments(const LinearCall& call, Pair& pair) {
+  const auto sizes = {call.b, call.h, pair.q.size(3)};
+  pair.q_moment = at::zeros(sizes, at::kDouble);
+  pair.k_moment = at::zeros(sizes, at::kDouble);
+}
+
+}  // namespace
+
+LinearGradients linear_backward_cpu(const LinearCall& call, const LinearForward& saved,
+                                    const LinearCotangents& cotangents) {
+  const auto options = call.q.options();
+  const auto like = [&](const at::Tensor& x) { return at::empty(x.sizes(), options); };
+  const bool divides = call.divide != Divide::none;
+  const bool separate = call.divide == Divide::separate;
+  const at::Tensor d_out = cotangents.out.defined()
+                               ? cotangents.out
+                               : at::zeros({1}, options).expand(saved.out.sizes());
+
+  Pair main;
+  main.q = call.q, main.d_q = like(call.q);
+  main.k = call.k, main.d_k = like(call.k);
+  main.v = call.v, main.d_v = like(call.v), main.d_out = d_out;
+  main.s0 = call.s, main.s1 = saved.s, main.d_s1 = cotangents.s;
+  main.d_s0 = at::zeros(saved.s.sizes(), options);
+  Pair norm;
+  Pair& divisor = separate ? norm : main;
+  if (separate) {
+    norm.q = call.q_norm, norm.d_q = like(call.q_norm);
+    norm.k = call.k_norm, norm.d_k = like(call.k_norm);
+  }
+  if (divides) {
+    main.inverse = like(saved.den);
+    divisor.d_den = like(saved.den);
+    divisor.z0 = call.z, divisor.z1 = saved.z, divisor.d_z1 = cotangents.z;
+    divisor.d_z0 = at::zeros(saved.z.sizes(), options);
+  }
+  if (cotangents.decay) {
+    ask_for_moments(call, main);
+    if (separate) ask_for_moments(call, norm);
+  }
+
+  const at::Tensor decay = call.decay.defined() ? call.decay.contiguous() : call.decay;
+  AT_DISPATCH_FLOATING_TYPES(call.q.scalar_type(), "linear_attention", [&] {
+    if (divides)
+      through_division<scalar_t>(call, saved, d_out, main.inverse, divisor.d_den);
+    Backward<scalar_t>(call, decay, main).run();
+    if (separate) Backward<scalar_t>(call, decay, norm).run();
+  });
+
+  LinearGradients to;
+  to.q = main.d_q, to.k = main.d_k, to.v = main.d_v;
+  to.q_norm = norm.d_q, to.k_norm = norm.d_k;
+  to.s = main.d_s0, to.z = divisor.d_z0;
+  if (cotangents.decay) {
+    to.decay = decay_gradient(call, main);
+    if (separate) to.decay = to.decay + decay_gradient(call, norm);
+    to.decay = to.decay.to(call.q.scalar_type());
+  }
+  return to;
+}
+
+}  // namespace lagwise::ops

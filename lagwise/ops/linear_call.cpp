@@ -1,0 +1,162 @@
+#include "lagwise/ops/linear_call.h"
+
+#include <c10/util/Exception.h>
+
+#include <array>
+#include <stdexcept>
+#include <string_view>
+
+#include "lagwise/core/spec.h"
+
+namespace lagwise::ops {
+namespace {
+
+using kernels::FeatureMap;
+
+constexpr double kReluOffset = 1e-3;  // Performer's: a row of zeros divides by it
+
+FeatureMap read_map(Spec& spec) {
+  if (spec.name() == "none") return {};
+  if (spec.name() == "elu1") return {FeatureMap::Kind::elu1};
+  if (spec.name() == "relu")
+    return {FeatureMap::Kind::relu, spec.take("offset", kReluOffset)};
+  throw std::invalid_argument("expected feature_map none, elu1 or relu, got '" +
+                              spec.name() + "'");
+}
+
+FeatureMap feature_map(const char* op, const std::string& text) {
+  try {
+    Spec spec(text);
+    const FeatureMap map = read_map(spec);
+    spec.finish();
+    return map;
+  } catch (const std::invalid_argument& error) {
+    TORCH_CHECK(false, op, ": ", error.what());
+  }
+}
+
+/// The place of `value` among the legal words.
+template <size_t kCount>
+size_t choose(const char* op, const char* option, const std::string& value,
+              const std::array<std::string_view, kCount>& legal) {
+  std::string list;
+  for (size_t i = 0; i < kCount; ++i) {
+    if (value == legal[i]) return i;
+    list += (i ? ", " : "") + std::string(legal[i]);
+  }
+  TORCH_CHECK(false, op, ": expected ", option, " one of ", list, ", got '", value,
+              "'");
+}
+
+/// `x` has these sizes (-1: any), the type of q, and lives on the CPU's side.
+void expect(const LinearCall& call, const char* name, const char* shape,
+            const at::Tensor& x, at::IntArrayRef sizes) {
+  bool fits = x.dim() == static_cast<int64_t>(sizes.size());
+  for (size_t i = 0; fits && i < sizes.size(); ++i)
+    fits = sizes[i] < 0 || x.size(static_cast<int64_t>(i)) == sizes[i];
+  TORCH_CHECK(fits, call.op, ": expected ", name, " ", shape, " = ", sizes, ", got ",
+              x.sizes());
+  TORCH_CHECK(x.scalar_type() == call.q.scalar_type(), call.op, ": expected ", name,
+              " of the same type as q, ", call.q.scalar_type(), ", got ",
+              x.scalar_type());
+}
+
+void check_sizes(LinearCall& call, bool step) {
+  const int64_t rank = step ? 3 : 4;
+  TORCH_CHECK(call.q.dim() == rank, call.op, ": expected q ",
+              step ? "[B, H, D]" : "[B, H, N, D]", ", got ", call.q.sizes());
+  const auto type = call.q.scalar_type();
+  TORCH_CHECK(type == at::kFloat || type == at::kDouble, call.op,
+              ": expected floating-point tensors, Float or Double, got ", type);
+  call.b = call.q.size(0), call.h = call.q.size(1), call.d = call.q.size(-1);
+  call.n = step ? 1 : call.q.size(2);
+  if (step) {
+    call.m = 1;
+    expect(call, "k", "[B, H, D]", call.k, {call.b, call.h, call.d});
+    expect(call, "v", "[B, H, E]", call.v, {call.b, call.h, -1});
+  } else {
+    expect(call, "k", "[B, H, M, D]", call.k, {call.b, call.h, -1, call.d});
+    call.m = call.k.size(2);
+    expect(call, "v", "[B, H, M, E]", call.v, {call.b, call.h, call.m, -1});
+  }
+  call.e = call.v.size(-1);
+  TORCH_CHECK(!call.causal || call.n == call.m, call.op,
+              ": expected as many queries as keys when causal, got N = ", call.n,
+              " and M = ", call.m, "; carry the earlier keys in a state instead");
+}
+
+void check_denominator(LinearCall& call, bool step) {
+  using Divide = LinearCall::Divide;
+  const bool given = call.q_norm.defined() && call.k_norm.defined();
+  TORCH_CHECK(call.q_norm.defined() == call.k_norm.defined(), call.op,
+              ": expected q_norm and k_norm together, got only ",
+              call.q_norm.defined() ? "q_norm" : "k_norm");
+  TORCH_CHECK(given == (call.divide == Divide::separate), call.op,
+              given ? ": expected denominator 'separate' with q_norm and k_norm"
+                    : ": expected q_norm and k_norm with denominator 'separate'",
+              given ? ", got another" : ", got none");
+  call.f = call.divide == Divide::same ? call.d : 0;
+  if (!given) return;
+  call.f = call.q_norm.size(-1);
+  if (step) {
+    expect(call, "q_norm", "[B, H, F]", call.q_norm, {call.b, call.h, call.f});
+    expect(call, "k_norm", "[B, H, F]", call.k_norm, {call.b, call.h, call.f});
+  } else {
+    expect(call, "q_norm", "[B, H, N, F]", call.q_norm,
+           {call.b, call.h, call.n, call.f});
+    expect(call, "k_norm", "[B, H, M, F]", call.k_norm,
+           {call.b, call.h, call.m, call.f});
+  }
+}
+
+void check_decay(LinearCall& call) {
+  using DecayBy = LinearCall::DecayBy;
+  call.decay_by = DecayBy::none;
+  if (!call.decay.defined()) return;
+  TORCH_CHECK(call.causal, call.op, ": expected no decay in full attention, got decay ",
+              call.decay.sizes(),
+              "; a decay fades the past, which only causal attention has");
+  call.decay_by = call.decay.dim() == 2 ? DecayBy::channel : DecayBy::head;
+  if (call.decay_by == DecayBy::head) {
+    expect(call, "decay", "[H] or [H, D]", call.decay, {call.h});
+    return;
+  }
+  expect(call, "decay", "[H] or [H, D]", call.decay, {call.h, call.d});
+  TORCH_CHECK(call.divide != LinearCall::Divide::separate || call.f == call.d, call.op,
+              ": expected q_norm of width D = ", call.d,
+              " with a decay per channel, got F = ", call.f);
+}
+
+void check_state(const LinearCall& call) {
+  if (call.s.defined())
+    expect(call, "s", "[B, H, D, E]", call.s, {call.b, call.h, call.d, call.e});
+  if (call.z.defined())
+    expect(call, "z", "[B, H, F]", call.z, {call.b, call.h, call.f});
+}
+
+}  // namespace
+
+LinearCall check_linear(const char* op, const at::Tensor& q, const at::Tensor& k,
+                        const at::Tensor& v, const LinearState& from,
+                        const LinearOptions& options, bool step) {
+  LinearCall call;
+  call.op = op;
+  call.q = q, call.k = k, call.v = v;
+  call.q_norm = options.q_norm, call.k_norm = options.k_norm;
+  call.decay = options.decay;
+  call.s = from.s, call.z = from.z;
+  call.causal = options.causal || step;
+  call.eps = options.eps;
+  TORCH_CHECK(call.eps >= 0, op, ": expected eps >= 0, got ", call.eps);
+  call.map = feature_map(op, options.feature_map);
+  call.divide = static_cast<LinearCall::Divide>(
+      choose<3>(op, "denominator", options.denominator, {"none", "same", "separate"}));
+  call.clamp = choose<2>(op, "eps_mode", options.eps_mode, {"add", "clamp"}) == 1;
+  check_sizes(call, step);
+  check_denominator(call, step);
+  check_decay(call);
+  check_state(call);
+  return call;
+}
+
+}  // namespace lagwise::ops

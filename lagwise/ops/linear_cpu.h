@@ -1,0 +1,35 @@
+#pragma once
+
+#include "lagwise/ops/linear_call.h"
+
+namespace lagwise::ops {
+
+struct LinearForward {
+  at::Tensor out;  ///< [B, H, N, E]
+  at::Tensor s;    ///< [B, H, D, E] after the last key
+  at::Tensor z;    ///< [B, H, F]
+  at::Tensor den;  ///< [B, H, N] after eps; [B, H, 0] without a denominator
+};
+
+/// Gradients of what came out; undefined tensors are zero.
+struct LinearCotangents {
+  at::Tensor out, s, z;
+  bool decay = false;  ///< whether the gradient of the decay is wanted
+};
+
+/// Gradients of what went in, in the shapes of LinearCall; those of absent
+/// inputs stay undefined.
+struct LinearGradients {
+  at::Tensor q, k, v, q_norm, k_norm, decay, s, z;
+};
+
+/// Threads are shared out over heads and, where those are few, over columns:
+/// either way every number comes out with the same bits.
+LinearForward linear_forward_cpu(const LinearCall& call);
+
+/// The backward pass of linear attention is three linear attentions
+/// (docs/maths/linear_attention.md, section 3).
+LinearGradients linear_backward_cpu(const LinearCall& call, const LinearForward& saved,
+                                    const LinearCotangents& cotangents);
+
+}  // namespace lagwise::ops

@@ -1,0 +1,52 @@
+#!/bin/sh
+# Installs a build, moves the installed tree elsewhere and builds examples/ against it:
+#   tests/install_test.sh build/release
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+build=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+  echo "install_test: $*" >&2
+  exit 1
+}
+
+cmake --install "$build" --prefix "$work/first" >/dev/null
+if grep -rlE "$root|$work" --include='*.cmake' --include='*.pc' "$work/first"; then
+  fail "the files above contain paths of the build"
+fi
+mv "$work/first" "$work/moved"
+
+echo "-- with torch"
+cmake -G Ninja -S "$root/examples" -B "$work/examples" \
+  -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$work/moved" >"$work/log" || { cat "$work/log"; exit 1; }
+cmake --build "$work/examples"
+"$work/examples/own_module"
+"$work/examples/kernels_only"
+"$work/moved/bin/lagwise" --version
+
+echo "-- without torch"
+cmake -G Ninja -S "$root/examples" -B "$work/kernels" -DKERNELS_ONLY=ON \
+  -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$work/moved" >"$work/log" || { cat "$work/log"; exit 1; }
+cmake --build "$work/kernels"
+"$work/kernels/kernels_only"
+if grep Torch "$work/kernels/CMakeCache.txt"; then
+  fail "the component kernels looks for torch"
+fi
+if readelf -d "$work/kernels/kernels_only" | grep -E 'torch|c10'; then
+  fail "kernels_only links torch"
+fi
+
+echo "-- pkg-config"
+PKG_CONFIG_PATH=$(dirname "$(find "$work/moved" -name lagwise.pc)")
+export PKG_CONFIG_PATH
+pkg-config --cflags --libs lagwise
+# shellcheck disable=SC2046  # flags are words
+c++ "$root/examples/kernels_only.cpp" -o "$work/by_pc" \
+  $(pkg-config --cflags --libs lagwise-kernels)
+"$work/by_pc"
+case "$(pkg-config --cflags --libs lagwise)" in
+  *"$work/moved"*-llagwise*) ;;
+  *) fail "lagwise.pc does not point into the moved tree" ;;
+esac

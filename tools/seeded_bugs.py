@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""Do the tests notice bugs? Puts known bugs into a copy of the sources, one after
+another, and expects the tests to go red for each; first, green without any.
+
+  tools/seeded_bugs.py                every bug
+  tools/seeded_bugs.py --only kernels those that the torch-free kernel tests must catch
+  tools/seeded_bugs.py --list         what there is
+
+A bug is an exact piece of text and what stands there instead. Text that no longer
+occurs exactly once is an error: the bug must then be moved to the new code.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+LINEAR = "lagwise/kernels/linear_attention.cpp"
+MAPS = "lagwise/kernels/feature_map-inl.h"
+ROWS = "lagwise/kernels/rows-inl.h"
+BACKWARD = "lagwise/ops/linear_backward_cpu.cpp"
+
+
+class Bug(NamedTuple):
+    name: str
+    caught_by: str  # the program that must go red
+    file: str
+    old: str
+    new: str
+
+
+BUGS = [
+    Bug("wrong tail: padding of a row holds phi(0) instead of 0", "kernels", ROWS,
+        "std::fill(to + cols, to + padded, T{0});  // phi(0) need not be 0", ""),
+    Bug("wrong tail: a short last chunk ages z like a whole one", "kernels", LINEAR,
+        "const T* past = fade.power(rows - 1 + lead);",
+        "const T* past = fade.power(fade.chunk - 1 + lead);"),
+    Bug("no decay on the state", "kernels", LINEAR,
+        "if (fade.by == By::head) scale_by(row, *fade.power(age), width);", ""),
+    Bug("no decay on the state, per channel", "kernels", LINEAR,
+        "if (fade.by == By::channel) scale_by(row, fade.power(age)[i], width);", ""),
+    Bug("decay exponent off by one", "kernels", LINEAR,
+        "scale_by(w.o + a * width, *fade.power(a + lead), width);",
+        "scale_by(w.o + a * width, *fade.power(a), width);"),
+    Bug("state not carried out", "kernels", LINEAR,
+        "  store_state<T>(w, s);\n  if (denominator.z)", "  if (denominator.z)"),
+    Bug("normaliser's state not carried out", "kernels", LINEAR,
+        "  if (denominator.z) std::copy_n(w.z, w.d, denominator.z);\n", ""),
+    Bug("a row does not see itself", "kernels", LINEAR,
+        "std::fill(row + a + 1, row + stride, T{0});",
+        "std::fill(row + a, row + stride, T{0});"),
+    Bug("a row sees the next one", "kernels", LINEAR,
+        "std::fill(row + a + 1, row + stride, T{0});",
+        "std::fill(row + std::min(a + 2, stride), row + stride, T{0});"),
+    Bug("eps ignored", "kernels", LINEAR,
+        "return denominator.clamp ? std::max(raw, denominator.eps) : "
+        "raw + denominator.eps;", "return raw;"),
+    Bug("a denominator of zero divides", "kernels", LINEAR,
+        "factor = den == T{0} ? T{0} : T{1} / den;", "factor = T{1} / den;"),
+    Bug("steps between columns ignored", "kernels", ROWS,
+        "to[j] = from[j * step];", "to[j] = from[j];"),
+    Bug("wrong derivative of elu1", "kernels", MAPS,
+        "hn::IfThenElse(hn::Gt(x, hn::Zero(tag)), one, exp_of_negative(tag, x));",
+        "hn::IfThenElse(hn::Gt(x, hn::Zero(tag)), one, value(tag, one));"),
+    Bug("a step forgets to fade z", "kernels", "lagwise/kernels/linear_step.cpp",
+        "z = g[d] * z + k[d];", "z = z + k[d];"),
+    Bug("clamped rows send a gradient into the denominator", "ops",
+        "lagwise/kernels/denominator_gradient.cpp", "divisor <= floor ? T{0} : -dot",
+        "divisor < floor ? T{0} : -dot"),
+    Bug("normaliser's path into dk cut", "ops", BACKWARD,
+        "reversed(values(strip.head)), reversed(gradient(strip.head)),",
+        "reversed(values(strip.head)), [&] { static const T zero = 0; "
+        "Rows<T> x = reversed(gradient(strip.head)); "
+        "if (x.extra.data) x.extra = {&zero, call_.n, 1, 0, 1}; return x; }(),"),
+    Bug("gradient of the given state not faded by the first step", "ops", BACKWARD,
+        "return std::exp(log(0, call_.decay_by == DecayBy::head ? 0 : d));",
+        "return T{1} + 0 * log(0, call_.decay_by == DecayBy::head ? 0 : d);"),
+    Bug("gradient of the state after the last key lost", "ops", BACKWARD,
+        "if (pair_.d_s1.defined()) pair_.d_s0.copy_(pair_.d_s1);", ""),
+    Bug("a strip misses its last column", "ops", "lagwise/ops/heads.h",
+        "cut(i), cut(i + 1)}", "cut(i), cut(i + 1) - (i + 1 < strips ? 1 : 0)}"),
+]
+
+# What each program is made of: folders of sources, its tests, what it links.
+TORCH = ["-lc10", "-ltorch_cpu", "-ltorch"]
+PROGRAMS = {
+    "kernels": (["lagwise/core/*.cpp", "lagwise/kernels/*.cpp"],
+                ["lagwise/kernels/*_test.cpp"], []),
+    "ops": (["lagwise/core/*.cpp", "lagwise/kernels/*.cpp", "lagwise/ops/*.cpp",
+             "bench/torch_linear.cpp"],
+            ["lagwise/ops/linear_attention_test.cpp",
+             "lagwise/ops/linear_attention_gradient_test.cpp",
+             "lagwise/ops/linear_attention_contract_test.cpp"], TORCH),
+}
+# One SIMD target is enough here, and compiles in a third of the time.
+FLAGS = ["-std=c++20", "-O1", "-march=native", "-DHWY_COMPILE_ONLY_STATIC"]
+SUFFIXES = ("_test.cpp", "_bench.cpp", "/main.cpp")
+
+
+class Tree:
+    """A copy of the sources and what was compiled from it."""
+
+    def __init__(self, folder):
+        self.root = Path(folder)
+        for name in ("lagwise", "bench"):
+            shutil.copytree(ROOT / name, self.root / name)
+        self.compiler = (["ccache"] if shutil.which("ccache") else []) + ["g++"]
+
+    def compile(self, source, build):
+        """The object of one source, made in `build` if it is not there yet."""
+        target = build / (str(source).replace("/", ".") + ".o")
+        if not target.exists():
+            build.mkdir(exist_ok=True)
+            subprocess.run(self.compiler + FLAGS + ["-I.", "-MMD", "-c", str(source), "-o",
+                                                    str(target)], cwd=self.root, check=True)
+        return target
+
+    def depends(self, source, file):
+        """Whether the clean object of `source` was made from `file`."""
+        made = self.root / "clean" / (str(source).replace("/", ".") + ".d")
+        return any(part.endswith(file) for part in made.read_text().split())
+
+    def sources(self, program):
+        patterns, tests, _ = PROGRAMS[program]
+        found = {p.relative_to(self.root) for x in patterns for p in self.root.glob(x)}
+        found = {p for p in found if not str(p).endswith(SUFFIXES)}
+        return sorted(found | {p.relative_to(self.root) for x in tests
+                               for p in self.root.glob(x)})
+
+    def build(self, program, changed=None):
+        """The program; what depends on the changed file is compiled anew."""
+        clean, fresh = self.root / "clean", self.root / "bug"
+        objects = []
+        for source in self.sources(program):
+            dirty = changed is not None and self.depends(source, changed)
+            objects.append(self.compile(source, fresh if dirty else clean))
+        binary = self.root / f"{program}_test"
+        subprocess.run(["g++", *map(str, objects), "-o", str(binary), "-lgtest_main",
+                        "-lgtest", "-lgmock", "-lhwy", "-pthread"] + PROGRAMS[program][2],
+                       check=True)
+        return binary
+
+
+def is_green(binary, options):
+    command = [str(binary), "--gtest_brief=1", "--gtest_fail_fast"]
+    if options.filter:
+        command.append(f"--gtest_filter={options.filter}")
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    except subprocess.TimeoutExpired:
+        return False, "took more than 5 minutes"
+    failed = [x for x in done.stdout.splitlines() if x.startswith("[  FAILED  ]")]
+    reason = failed[0][13:] if failed else f"ended with {done.returncode}"
+    return done.returncode == 0, reason.split(", where")[0]
+
+
+def try_bug(tree, bug, options):
+    """Whether the tests noticed; prints one line."""
+    begun = time.time()
+    path = tree.root / bug.file
+    clean = path.read_text()
+    try:
+        path.write_text(clean.replace(bug.old, bug.new))
+        green, reason = is_green(tree.build(bug.caught_by, bug.file), options)
+    finally:
+        path.write_text(clean)
+        shutil.rmtree(tree.root / "bug", ignore_errors=True)
+    verdict = "NOT NOTICED" if green else f"red: {reason}"
+    print(f"{time.time() - begun:5.0f} s  {bug.name} ({bug.caught_by}): {verdict}",
+          flush=True)
+    return not green
+
+
+def out_of_date(bugs):
+    """Bugs whose text does not occur exactly once."""
+    return [f"{bug.file}: expected the text of '{bug.name}' once, found it {count} times"
+            for bug in bugs
+            if (count := (ROOT / bug.file).read_text().count(bug.old)) != 1]
+
+
+def try_all(tree, bugs, options):
+    for program in dict.fromkeys(b.caught_by for b in bugs):
+        green, reason = is_green(tree.build(program), options)
+        print(f"without bugs ({program}): {'green' if green else reason}", flush=True)
+        if not green:
+            return 1
+    noticed = [try_bug(tree, bug, options) for bug in bugs]
+    print(f"{sum(noticed)} of {len(bugs)} bugs noticed")
+    return 0 if all(noticed) else 1
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--only", choices=PROGRAMS)
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--filter", default="", help="of the tests, as --gtest_filter")
+    options = parser.parse_args()
+    bugs = [b for b in BUGS if options.only in (None, b.caught_by)]
+    if options.list:
+        print("\n".join(f"{b.caught_by:8} {b.name}" for b in bugs))
+        return 0
+    if stale := out_of_date(bugs):
+        print("\n".join(stale), file=sys.stderr)
+        return 1
+    # Tests that compare 1 thread with 2 and 4 need more than one to begin with.
+    os.environ.setdefault("OMP_NUM_THREADS", "2")
+    with tempfile.TemporaryDirectory(prefix="seeded_bugs.") as folder:
+        try:
+            return try_all(Tree(folder), bugs, options)
+        except subprocess.CalledProcessError as error:  # the compiler said why
+            print(f"does not build: {' '.join(error.cmd[-4:])}", file=sys.stderr)
+            return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
