@@ -37,7 +37,7 @@ class Bug(NamedTuple):
 
 BUGS = [
     Bug("wrong tail: padding of a row holds phi(0) instead of 0", "kernels", ROWS,
-        "std::fill(to + cols, to + padded, T{0});  // phi(0) need not be 0", ""),
+        "std::fill(to + cols, to + width, T{0});  // phi(0) need not be 0", ""),
     Bug("wrong tail: a short last chunk ages z like a whole one", "kernels", LINEAR,
         "const T* past = fade.power(rows - 1 + lead);",
         "const T* past = fade.power(fade.chunk - 1 + lead);"),
@@ -53,11 +53,13 @@ BUGS = [
     Bug("normaliser's state not carried out", "kernels", LINEAR,
         "  if (denominator.z) std::copy_n(w.z, w.d, denominator.z);\n", ""),
     Bug("a row does not see itself", "kernels", LINEAR,
-        "std::fill(row + a + 1, row + stride, T{0});",
-        "std::fill(row + a, row + stride, T{0});"),
-    Bug("a row sees the next one", "kernels", LINEAR,
-        "std::fill(row + a + 1, row + stride, T{0});",
-        "std::fill(row + std::min(a + 2, stride), row + stride, T{0});"),
+        "std::fill(row + a + 1, row + round_up(a + 1, w.width), T{0});",
+        "std::fill(row + a, row + round_up(a + 1, w.width), T{0});"),
+    Bug("the denominator sees the next row", "kernels", LINEAR,
+        "std::fill(row + a + 1, row + round_up(a + 1, w.width), T{0});",
+        "std::fill(row + a + 2, row + round_up(a + 2, w.width), T{0});"),
+    Bug("a tile of rows sees its own future", "kernels", "lagwise/kernels/tile-inl.h",
+        "for (int64_t p = i; p <= r; ++p) {", "for (int64_t p = i; p < i + height; ++p) {"),
     Bug("eps ignored", "kernels", LINEAR,
         "return denominator.clamp ? std::max(raw, denominator.eps) : "
         "raw + denominator.eps;", "return raw;"),

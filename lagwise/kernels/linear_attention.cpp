@@ -1,13 +1,13 @@
 #include "lagwise/kernels/linear_attention.h"
 
 #include <algorithm>
-#include <cmath>
 
 // Highway compiles the rest of this file once per instruction set.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "lagwise/kernels/linear_attention.cpp"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
+#include "lagwise/kernels/chunk-inl.h"
 #include "lagwise/kernels/rows-inl.h"
 #include "lagwise/kernels/tile-inl.h"
 
@@ -16,167 +16,6 @@ namespace lagwise::kernels::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
-
-// Rows of a chunk. Work inside a chunk grows with its size, the cost of walking
-// over the state shrinks; 32 is the balance for D, E of 64. A decay per channel
-// is evaluated pair by pair inside the chunk, so there it is shorter.
-constexpr int64_t kChunk = 32;
-constexpr int64_t kChannelChunk = 16;
-constexpr int64_t kAbsorbChunk = 64;  // the longest of the three
-
-/// The scratch of one pass. C rows of a chunk, D and E the widths padded to
-/// whole panels, W the width of a panel.
-template <class T>
-struct Work {
-  int64_t d, d_padded, e, width, panels;
-  T* q;       // [C, D]
-  T* q_far;   // [C, D]    queries as the state sees them, decayed by channel
-  T* k;       // [C, D]
-  T* k_t;     // [C / W][D][W]
-  T* scores;  // [C, C]    (q_a . k_b) g^(a-b) for b <= a, else 0
-  T* v;       // [C, W]    one panel of values
-  T* o;       // [C, W]    one panel of results
-  T* s;       // [E / W][d][W]
-  T* z;       // [D]
-  T* factor;  // [C]       what each row of the result is multiplied by
-  T* power;   // [3 C + 1] or [C + 1, D or E]: see Fade
-  T* end;
-
-  Work(int64_t d_, int64_t e_, T* scratch)
-      : d(d_),
-        d_padded(round_up(d_, panel_width<T>())),
-        e(e_),
-        width(panel_width<T>()),
-        panels(round_up(e_, width) / width) {
-    constexpr int64_t kRows = kAbsorbChunk;
-    const auto take = [&](int64_t n) {
-      T* const at = scratch;
-      scratch += round_up(n, 16);
-      return at;
-    };
-    q = take(kRows * d_padded);
-    q_far = take(kRows * d_padded);
-    k = take(kRows * d_padded);
-    k_t = take(round_up(kRows, width) * d_padded);
-    scores = take(kRows * round_up(kRows, width));
-    v = take(kRows * width);
-    o = take(kRows * width);
-    s = take(panels * d * width);
-    z = take(d_padded);
-    factor = take(kRows);
-    power =
-        take(3 * kChunk + 1 + (kChannelChunk + 1) * std::max(d_padded, panels * width));
-    end = scratch;
-  }
-};
-
-/// x[0, n) *= y[0, n), n rounded up to whole vectors.
-template <class T>
-HWY_INLINE void scale_by(T* HWY_RESTRICT x, const T* HWY_RESTRICT y, int64_t n) {
-  const hn::ScalableTag<T> tag;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
-  for (int64_t j = 0; j < n; j += lanes)
-    hn::StoreU(hn::Mul(hn::LoadU(tag, x + j), hn::LoadU(tag, y + j)), tag, x + j);
-}
-
-/// x[0, n) *= factor, n rounded up to whole vectors.
-template <class T>
-HWY_INLINE void scale_by(T* HWY_RESTRICT x, T factor, int64_t n) {
-  const hn::ScalableTag<T> tag;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
-  const auto f = hn::Set(tag, factor);
-  for (int64_t j = 0; j < n; j += lanes)
-    hn::StoreU(hn::Mul(hn::LoadU(tag, x + j), f), tag, x + j);
-}
-
-/// x . y over whole vectors.
-template <class T>
-HWY_INLINE T dot(const T* x, const T* y, int64_t n) {
-  const hn::ScalableTag<T> tag;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
-  auto sum = hn::Zero(tag);
-  for (int64_t j = 0; j < n; j += lanes)
-    sum = hn::MulAdd(hn::LoadU(tag, x + j), hn::LoadU(tag, y + j), sum);
-  return hn::GetLane(hn::SumOfLanes(tag, sum));
-}
-
-/// sum_j x_j y_j f_j over whole vectors.
-template <class T>
-HWY_INLINE T dot(const T* x, const T* y, const T* f, int64_t n) {
-  const hn::ScalableTag<T> tag;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
-  auto sum = hn::Zero(tag);
-  for (int64_t j = 0; j < n; j += lanes) {
-    const auto xf = hn::Mul(hn::LoadU(tag, x + j), hn::LoadU(tag, f + j));
-    sum = hn::MulAdd(xf, hn::LoadU(tag, y + j), sum);
-  }
-  return hn::GetLane(hn::SumOfLanes(tag, sum));
-}
-
-/// x[0, n) += a f[0, n) y[0, n); without f, x += a y. Whole vectors.
-template <class T>
-HWY_INLINE void add_scaled(T* HWY_RESTRICT x, T a, const T* y, const T* f, int64_t n) {
-  const hn::ScalableTag<T> tag;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
-  const auto factor = hn::Set(tag, a);
-  for (int64_t j = 0; j < n; j += lanes) {
-    const auto af = f ? hn::Mul(factor, hn::LoadU(tag, f + j)) : factor;
-    hn::StoreU(hn::MulAdd(af, hn::LoadU(tag, y + j), hn::LoadU(tag, x + j)), tag,
-               x + j);
-  }
-}
-
-template <class T>
-HWY_INLINE void load_state(MatView<const T> s, Work<T>& w) {
-  for (int64_t p = 0; p < w.panels; ++p)
-    for (int64_t i = 0; i < w.d; ++i) {
-      T* to = w.s + (p * w.d + i) * w.width;
-      const int64_t first = p * w.width, cols = std::min(w.width, w.e - first);
-      for (int64_t j = 0; j < cols; ++j) to[j] = s(i, first + j);
-      std::fill(to + cols, to + w.width, T{0});
-    }
-}
-
-template <class T>
-HWY_INLINE void store_state(const Work<T>& w, MatView<T> s) {
-  for (int64_t p = 0; p < w.panels; ++p)
-    for (int64_t i = 0; i < w.d; ++i) {
-      const T* from = w.s + (p * w.d + i) * w.width;
-      const int64_t first = p * w.width, cols = std::min(w.width, w.e - first);
-      for (int64_t j = 0; j < cols; ++j) s(i, first + j) = from[j];
-    }
-}
-
-/// The powers g^0 .. g^chunk that a chunk needs. Never g^-n: it overflows.
-template <class T>
-struct Fade {
-  using By = typename Decay<T>::By;
-  By by;
-  int64_t chunk;
-  int64_t span;   // numbers in one power: 1, D or E
-  const T* up;    // [chunk + 1, span]  g^n
-  const T* down;  // [chunk] of By::head: g^(chunk - 1 - n), then zeros
-
-  Fade(const Decay<T>& decay, Work<T>& w) : by(decay.by), up(w.power), down(nullptr) {
-    const bool wide = by == By::channel || by == By::column;
-    chunk = wide ? kChannelChunk : kChunk;
-    span = by == By::channel ? w.d_padded : by == By::column ? w.panels * w.width : 1;
-    if (by == By::none) return;
-    std::fill(w.power, w.power + (chunk + 1) * span, T{0});
-    for (int64_t x = 0; x < decay.log_factor.cols; ++x) {
-      const double g = std::exp(static_cast<double>(decay.log_factor(0, x)));
-      double power = 1.0;
-      for (int64_t n = 0; n <= chunk; ++n, power *= g)
-        w.power[n * span + x] = static_cast<T>(power);
-    }
-    if (by != By::head) return;
-    T* reversed = w.power + chunk + 1;
-    for (int64_t n = 0; n < chunk; ++n) reversed[n] = up[chunk - 1 - n];
-    std::fill(reversed + chunk, reversed + 2 * chunk, T{0});
-    down = reversed;
-  }
-  const T* power(int64_t n) const { return up + n * span; }
-};
 
 /// scores[a][b] = sum_d q_ad k_bd g_d^(a-b) for b <= a, and 0 for b > a.
 template <class T>
@@ -199,7 +38,7 @@ HWY_INLINE void score_chunk(const Fade<T>& fade, int64_t rows, Work<T>& w) {
   }
   for (int64_t a = 0; a < rows; ++a) {
     T* row = w.scores + a * stride;
-    std::fill(row + a + 1, row + stride, T{0});
+    std::fill(row + a + 1, row + round_up(a + 1, w.width), T{0});
     if (fade.by == By::head) scale_by(row, fade.down + fade.chunk - 1 - a, a + 1);
   }
 }
@@ -270,8 +109,10 @@ HWY_INLINE void advance_panel(const Fade<T>& fade, int64_t panel, int64_t rows,
   using By = typename Decay<T>::By;
   const int64_t stride = round_up(fade.chunk, w.width), width = w.width;
   T* s = w.s + panel * w.d * width;
+  T* v = w.v + panel * fade.chunk * width;
   const T* column = fade.up + panel * width;  // of By::column
-  multiply<T>({w.q_far, w.d_padded, 1}, s, width, w.o, width, rows, w.d, false);
+  multiply<T>({w.q_far, w.d_padded, 1}, s, width, w.o, width, rows, w.d, false,
+              w.ahead);
   if (fade.by == By::head)
     for (int64_t a = 0; a < rows; ++a)
       scale_by(w.o + a * width, *fade.power(a + lead), width);
@@ -279,18 +120,19 @@ HWY_INLINE void advance_panel(const Fade<T>& fade, int64_t panel, int64_t rows,
     for (int64_t a = 0; a < rows; ++a) {
       scale_by(w.o + a * width, column + (a + lead) * fade.span, width);
       for (int64_t b = 0; b <= a; ++b)
-        add_scaled(w.o + a * width, w.scores[a * stride + b], w.v + b * width,
+        add_scaled(w.o + a * width, w.scores[a * stride + b], v + b * width,
                    column + (a - b) * fade.span, width);
     }
   } else {
-    multiply_lower<T>({w.scores, stride, 1}, w.v, width, w.o, width, rows);
+    multiply_lower<T>({w.scores, stride, 1}, v, width, w.o, width, rows);
   }
 
   const int64_t age = rows - 1 + lead;
   for (int64_t b = 0; b < rows; ++b) {
-    T* v = w.v + b * width;
-    if (fade.by == By::head) scale_by(v, *fade.power(rows - 1 - b), width);
-    if (fade.by == By::column) scale_by(v, column + (rows - 1 - b) * fade.span, width);
+    T* row = v + b * width;
+    if (fade.by == By::head) scale_by(row, *fade.power(rows - 1 - b), width);
+    if (fade.by == By::column)
+      scale_by(row, column + (rows - 1 - b) * fade.span, width);
   }
   if (fade.by != By::none)
     for (int64_t i = 0; i < w.d; ++i) {
@@ -299,7 +141,7 @@ HWY_INLINE void advance_panel(const Fade<T>& fade, int64_t panel, int64_t rows,
       if (fade.by == By::channel) scale_by(row, fade.power(age)[i], width);
       if (fade.by == By::column) scale_by(row, column + age * fade.span, width);
     }
-  multiply<T>({w.k, 1, w.d_padded}, w.v, width, s, width, w.d, rows, true);
+  multiply<T>({w.k, 1, w.d_padded}, v, width, s, width, w.d, rows, true, w.ahead);
 }
 
 template <class T>
@@ -317,22 +159,18 @@ void causal_linear_of(const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
   int64_t lead = decay.before_first ? 1 : 0;
   for (int64_t begin = 0; begin < q.x.rows; begin += fade.chunk, lead = 1) {
     const int64_t rows = std::min(fade.chunk, q.x.rows - begin);
-    load_rows(q, begin, rows, w.q, w.d_padded);
-    load_rows(k, begin, rows, w.k, w.d_padded);
+    load_rows(q, begin, rows, w.dense(w.q));
+    load_rows(k, begin, rows, w.dense(w.k));
+    load_rows(v, begin, rows, w.values(fade.chunk));
+    w.ahead.restart();
+    for (const MatView<const T>& x : {q.x, k.x, v.x, MatView<const T>(sink.out)})
+      w.ahead.add(x, begin + fade.chunk, begin + 2 * fade.chunk);
     score_chunk(fade, rows, w);
     if (fade.by == By::channel) fade_channels(fade, rows, lead, w);
     divide_chunk(denominator, fade, begin, rows, lead, w);
     for (int64_t p = 0; p < w.panels; ++p) {
-      const int64_t first = p * w.width;
-      load_rows(v, begin, rows, first, std::min(w.width, w.e - first), w.v, w.width);
-      const int64_t soon = begin + fade.chunk * (w.panels + p) / w.panels;
-      const int64_t after = begin + fade.chunk * (w.panels + p + 1) / w.panels;
-      prefetch_rows(q.x, soon, after);
-      prefetch_rows(k.x, soon, after);
-      prefetch_rows(v.x, soon, after);
-      prefetch_rows(sink.out, soon, after);
       advance_panel(fade, p, rows, lead, w);
-      store_panel(sink, begin, rows, first, w.factor, w.o);
+      store_panel(sink, begin, rows, p * w.width, w.factor, w.o);
     }
   }
   store_state<T>(w, s);
@@ -347,16 +185,14 @@ void absorb_of(const Rows<T>& k, const Rows<T>& v, MatView<T> s, T* z, T* scratc
   if (z) std::copy_n(z, w.d, w.z);
   for (int64_t begin = 0; begin < k.x.rows; begin += kAbsorbChunk) {
     const int64_t rows = std::min(kAbsorbChunk, k.x.rows - begin);
-    load_rows(k, begin, rows, w.k, w.d_padded);
+    load_rows(k, begin, rows, w.dense(w.k));
+    load_rows(v, begin, rows, w.values(kAbsorbChunk));
     if (z)
       for (int64_t b = 0; b < rows; ++b)
         add_scaled<T>(w.z, T{1}, w.k + b * w.d_padded, nullptr, w.d_padded);
-    for (int64_t p = 0; p < w.panels; ++p) {
-      const int64_t first = p * w.width;
-      load_rows(v, begin, rows, first, std::min(w.width, w.e - first), w.v, w.width);
-      multiply<T>({w.k, 1, w.d_padded}, w.v, w.width, w.s + p * w.d * w.width, w.width,
-                  w.d, rows, true);
-    }
+    for (int64_t p = 0; p < w.panels; ++p)
+      multiply<T>({w.k, 1, w.d_padded}, w.v + p * kAbsorbChunk * w.width, w.width,
+                  w.s + p * w.d * w.width, w.width, w.d, rows, true);
   }
   store_state<T>(w, s);
   if (z) std::copy_n(w.z, w.d, z);
@@ -372,15 +208,14 @@ void read_state_of(const Rows<T>& q, const Denominator<T>& denominator,
   if (denominator.z) std::copy_n(denominator.z, w.d, w.z);
   for (int64_t begin = 0; begin < q.x.rows; begin += kChunk) {
     const int64_t rows = std::min(kChunk, q.x.rows - begin);
-    load_rows(q, begin, rows, w.q, w.d_padded);
+    load_rows(q, begin, rows, w.dense(w.q));
     for (int64_t a = 0; a < rows; ++a) {
-      if (denominator.from == From::none) {
-        w.factor[a] = T{1};
-        continue;
-      }
-      T& den = denominator.den(begin + a, 0);
-      if (denominator.from == From::features)
+      T den = T{1};
+      if (denominator.from == From::given) den = denominator.den(begin + a, 0);
+      if (denominator.from == From::features) {
         den = with_eps(denominator, dot(w.q + a * w.d_padded, w.z, w.d_padded));
+        if (denominator.den.data) denominator.den(begin + a, 0) = den;
+      }
       invert(den, w.factor[a]);
     }
     for (int64_t p = 0; p < w.panels; ++p) {

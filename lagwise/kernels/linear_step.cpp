@@ -91,7 +91,7 @@ void step_of(const Rows<T>& q, const Rows<T>& k, const Rows<T>& q_norm,
   const auto load = [&](const Rows<T>& rows) HWY_ATTR {
     T* const at = scratch;
     const int64_t padded = round_up(rows.x.cols, width);
-    load_rows(rows, 0, 1, at, padded);
+    load_rows(rows, 0, 1, Block<T>{at, padded, width});
     scratch += padded;
     return at;
   };

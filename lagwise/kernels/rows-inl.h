@@ -27,71 +27,94 @@ HWY_INLINE int64_t round_up(int64_t x, int64_t step) {
   return (x + step - 1) / step * step;
 }
 
-/// to[0, padded) = [phi(from[0, cols)) factor, 0, 0, ...], any step and width.
+/// One panel of a row, whole and dense: to[j] = phi(from[j]) factor.
 template <class T, class Map>
-HWY_INLINE void load_ragged_row(const Map& map, const T* from, int64_t step,
-                                int64_t cols, T factor, T* HWY_RESTRICT to,
-                                int64_t padded) {
+HWY_INLINE void load_panel(const Map& map, const T* from, T factor, T* to) {
   const hn::ScalableTag<T> tag;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  auto left = hn::Zero(tag), right = left;
+  load_pair(tag, from, left, right);
   const auto f = hn::Set(tag, factor);
+  store_pair(tag, hn::Mul(map.value(tag, left), f), hn::Mul(map.value(tag, right), f),
+             to);
+}
+
+/// One panel of a row with any step and 0 <= cols <= width, then zeros.
+template <class T, class Map>
+HWY_INLINE void load_ragged_panel(const Map& map, const T* from, int64_t step,
+                                  int64_t cols, T factor, T* to) {
+  const int64_t width = panel_width<T>();
   for (int64_t j = 0; j < cols; ++j) to[j] = from[j * step];
-  std::fill(to + cols, to + padded, T{0});
-  for (int64_t j = 0; j < cols; j += lanes)
-    hn::StoreU(hn::Mul(map.value(tag, hn::LoadU(tag, to + j)), f), tag, to + j);
-  std::fill(to + cols, to + padded, T{0});  // phi(0) need not be 0
+  std::fill(to + cols, to + width, T{0});
+  load_panel(map, to, factor, to);
+  std::fill(to + cols, to + width, T{0});  // phi(0) need not be 0
 }
 
-/// The same for a dense row of whole vectors.
-template <class T, class Map>
-HWY_INLINE void load_whole_row(const Map& map, const T* from, int64_t cols, T factor,
-                               T* HWY_RESTRICT to) {
-  const hn::ScalableTag<T> tag;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
-  const auto f = hn::Set(tag, factor);
-  for (int64_t j = 0; j < cols; j += 2 * lanes) {
-    const auto left = map.value(tag, hn::LoadU(tag, from + j));
-    const auto right = map.value(tag, hn::LoadU(tag, from + j + lanes));
-    hn::StoreU(hn::Mul(left, f), tag, to + j);
-    hn::StoreU(hn::Mul(right, f), tag, to + j + lanes);
-  }
-}
+/// Where a block of rows goes: element (i, j) to
+/// to[i * row_step + j / width * panel_step + j % width].
+template <class T>
+struct Block {
+  T* to;
+  int64_t row_step;
+  int64_t panel_step;
+};
 
-/// Rows [begin, begin + count), columns [first, first + cols) -> to [count, padded].
+/// Rows [begin, begin + count) with the appended column, padded to whole panels.
 template <class T>
 HWY_INLINE void load_rows(const Rows<T>& rows, int64_t begin, int64_t count,
-                          int64_t first, int64_t cols, T* to, int64_t padded) {
-  const MatView<const T> x = rows.x.columns(first, first + cols);
-  const bool whole = x.col_step == 1 && cols == padded;
+                          Block<T> block) {
+  const int64_t width = panel_width<T>(), cols = rows.x.cols, step = rows.x.col_step;
+  const int64_t padded = round_up(rows.width(), width);
+  const int64_t whole = step == 1 ? cols / width * width : 0;
   with_map(rows.map, [&](const auto& map) HWY_ATTR {
-    for (int64_t i = begin; i < begin + count; ++i, to += padded) {
-      const T factor = rows.scale.data ? rows.scale(i, 0) : T{1};
-      if (whole)
-        load_whole_row(map, x.row(i), cols, factor, to);
-      else
-        load_ragged_row(map, x.row(i), x.col_step, cols, factor, to, padded);
-      if (rows.extra.data) to[cols] = rows.extra(i, 0);
+    for (int64_t i = 0; i < count; ++i) {
+      const T* from = rows.x.row(begin + i);
+      const T factor = rows.scale.data ? rows.scale(begin + i, 0) : T{1};
+      T* const row = block.to + i * block.row_step;
+      T* to = row;
+      int64_t j = 0;
+      for (; j < whole; j += width, to += block.panel_step)
+        load_panel(map, from + j, factor, to);
+      for (; j < padded; j += width, to += block.panel_step)
+        load_ragged_panel(map, from + j * step, step,
+                          std::clamp<int64_t>(cols - j, 0, width), factor, to);
+      if (rows.extra.data)
+        row[cols / width * block.panel_step + cols % width] = rows.extra(begin + i, 0);
     }
   });
 }
 
-/// Asks for rows that will be needed soon. Between two chunks lies arithmetic
-/// enough to hide the way from memory, which the processor's own guess, starting
-/// only with the first load, does not.
+/// Asks for the rows of the next chunk, a few cache lines at a time between the
+/// tiles of this one. The processor's own guess starts only with the first load,
+/// and asking for all at once would stall it.
 template <class T>
-HWY_INLINE void prefetch_rows(MatView<T> x, int64_t begin, int64_t end) {
-  constexpr int64_t kLine = 64 / sizeof(T);
-  if (x.col_step != 1) return;
-  for (int64_t i = begin; i < std::min(end, x.rows); ++i)
-    for (int64_t j = 0; j < x.cols; j += kLine) hwy::Prefetch(x.row(i) + j);
-}
+class Ahead {
+ public:
+  void add(MatView<const T> x, int64_t begin, int64_t end) {
+    end = std::min(end, x.rows);
+    if (x.col_step != 1 || begin >= end || x.cols == 0) return;
+    parts_[count_++] = x.slice(begin, end);
+  }
+  void restart() { *this = {}; }
 
-/// Whole rows, with the appended column.
-template <class T>
-HWY_INLINE void load_rows(const Rows<T>& rows, int64_t begin, int64_t count, T* to,
-                          int64_t padded) {
-  load_rows(rows, begin, count, 0, rows.x.cols, to, padded);
-}
+  HWY_INLINE void few() {
+    constexpr int64_t kLine = 64 / sizeof(T);
+    for (int lines = 0; lines < 6 && part_ < count_; ++lines) {
+      const MatView<const T>& x = parts_[part_];
+      hwy::Prefetch(x.data + row_ * x.row_step + col_);
+      col_ += kLine;
+      if (col_ < x.cols) continue;
+      col_ = 0;
+      if (++row_ < x.rows) continue;
+      row_ = 0;
+      ++part_;
+    }
+  }
+
+ private:
+  MatView<const T> parts_[4];
+  int count_ = 0, part_ = 0;
+  int64_t row_ = 0, col_ = 0;
+};
 
 #if HWY_TARGET != HWY_SCALAR
 /// to[j][i] = from[i][j] for one 128-bit block a side: 4 x 4 of f32, 2 x 2 of f64.

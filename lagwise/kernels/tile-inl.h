@@ -123,12 +123,20 @@ HWY_INLINE void tile_of(int64_t rows, Left<T> a, const T* b, int64_t b_step, T* 
   }
 }
 
-/// C[rows, panel] = (keep ? C : 0) + A[rows, depth] B[depth, panel].
-template <class T>
+/// Nothing to do between two tiles.
+struct Idle {
+  void few() const {}
+};
+
+/// C[rows, panel] = (keep ? C : 0) + A[rows, depth] B[depth, panel]. `meanwhile`
+/// may ask for memory between the tiles.
+template <class T, class Meanwhile = Idle>
 HWY_INLINE void multiply(Left<T> a, const T* b, int64_t b_step, T* c, int64_t c_step,
-                         int64_t rows, int64_t depth, bool keep) {
+                         int64_t rows, int64_t depth, bool keep,
+                         Meanwhile&& meanwhile = {}) {
   for (int64_t i = 0; i < rows;) {
     const int64_t height = tile_rows(rows - i);
+    meanwhile.few();
     tile_of(height, a.from_row(i), b, b_step, c + i * c_step, c_step, depth, keep);
     i += height;
   }

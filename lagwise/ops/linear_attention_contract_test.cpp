@@ -6,6 +6,7 @@
 #include <ATen/ops/cat.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <random>
 #include <string>

@@ -274,8 +274,8 @@ LinearGradients linear_backward_cpu(const LinearCall& call, const LinearForward&
     main.inverse = like(saved.den);
     divisor.d_den = like(saved.den);
     divisor.z0 = call.z, divisor.z1 = saved.z, divisor.d_z1 = cotangents.z;
-    divisor.d_z0 = at::zeros(saved.z.sizes(), options);
   }
+  divisor.d_z0 = at::zeros(saved.z.sizes(), options);
   if (cotangents.decay) {
     ask_for_moments(call, main);
     if (separate) ask_for_moments(call, norm);

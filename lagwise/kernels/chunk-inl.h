@@ -1,0 +1,193 @@
+// What a pass over chunks works with: its scratch (Work), the powers of its decay
+// (Fade), and a few loops over whole vectors.
+
+#if defined(LAGWISE_KERNELS_CHUNK_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LAGWISE_KERNELS_CHUNK_INL_H_
+#undef LAGWISE_KERNELS_CHUNK_INL_H_
+#else
+#define LAGWISE_KERNELS_CHUNK_INL_H_
+#endif
+
+#include <algorithm>
+#include <cmath>
+
+#include "hwy/highway.h"
+#include "lagwise/kernels/linear_attention.h"
+#include "lagwise/kernels/rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lagwise::kernels::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Rows of a chunk. Work inside a chunk grows with its size, the cost of walking
+// over the state shrinks; 32 is the balance for D, E of 64. A decay per channel
+// is evaluated pair by pair inside the chunk, so there it is shorter.
+constexpr int64_t kChunk = 32;
+constexpr int64_t kChannelChunk = 16;
+constexpr int64_t kAbsorbChunk = 64;  // the longest of the three
+
+/// The scratch of one pass. C rows of a chunk, D and E the widths padded to
+/// whole panels, W the width of a panel.
+template <class T>
+struct Work {
+  int64_t d, d_padded, e, width, panels;
+  T* q;       // [C, D]
+  T* q_far;   // [C, D]    queries as the state sees them, decayed by channel
+  T* k;       // [C, D]
+  T* k_t;     // [C / W][D][W]
+  T* scores;  // [C, C]    (q_a . k_b) g^(a-b) for b <= a, else 0
+  T* v;       // [E / W][C][W]
+  T* o;       // [C, W]    one panel of results
+  T* s;       // [E / W][d][W]
+  T* z;       // [D]
+  T* factor;  // [C]       what each row of the result is multiplied by
+  T* power;   // [3 C + 1] or [C + 1, D or E]: see Fade
+  T* end;
+  Ahead<T> ahead;
+
+  Work(int64_t d_, int64_t e_, T* scratch)
+      : d(d_),
+        d_padded(round_up(d_, panel_width<T>())),
+        e(e_),
+        width(panel_width<T>()),
+        panels(round_up(e_, width) / width) {
+    constexpr int64_t kRows = kAbsorbChunk;
+    const auto take = [&](int64_t n) {
+      T* const at = scratch;
+      scratch += round_up(n, 16);
+      return at;
+    };
+    q = take(kRows * d_padded);
+    q_far = take(kRows * d_padded);
+    k = take(kRows * d_padded);
+    k_t = take(round_up(kRows, width) * d_padded);
+    scores = take(kRows * round_up(kRows, width));
+    v = take(kRows * width * panels);
+    o = take(kRows * width);
+    s = take(panels * d * width);
+    z = take(d_padded);
+    factor = take(kRows);
+    power =
+        take(3 * kChunk + 1 + (kChannelChunk + 1) * std::max(d_padded, panels * width));
+    end = scratch;
+  }
+
+  /// Queries or keys: row by row.
+  Block<T> dense(T* to) const { return {to, d_padded, width}; }
+  /// Values of a chunk: panel by panel.
+  Block<T> values(int64_t chunk) const { return {v, width, chunk * width}; }
+};
+
+/// x[0, n) *= y[0, n), n rounded up to whole vectors.
+template <class T>
+HWY_INLINE void scale_by(T* HWY_RESTRICT x, const T* HWY_RESTRICT y, int64_t n) {
+  const hn::ScalableTag<T> tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  for (int64_t j = 0; j < n; j += lanes)
+    hn::StoreU(hn::Mul(hn::LoadU(tag, x + j), hn::LoadU(tag, y + j)), tag, x + j);
+}
+
+/// x[0, n) *= factor, n rounded up to whole vectors.
+template <class T>
+HWY_INLINE void scale_by(T* HWY_RESTRICT x, T factor, int64_t n) {
+  const hn::ScalableTag<T> tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  const auto f = hn::Set(tag, factor);
+  for (int64_t j = 0; j < n; j += lanes)
+    hn::StoreU(hn::Mul(hn::LoadU(tag, x + j), f), tag, x + j);
+}
+
+/// x . y over whole vectors.
+template <class T>
+HWY_INLINE T dot(const T* x, const T* y, int64_t n) {
+  const hn::ScalableTag<T> tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  auto sum = hn::Zero(tag);
+  for (int64_t j = 0; j < n; j += lanes)
+    sum = hn::MulAdd(hn::LoadU(tag, x + j), hn::LoadU(tag, y + j), sum);
+  return hn::GetLane(hn::SumOfLanes(tag, sum));
+}
+
+/// sum_j x_j y_j f_j over whole vectors.
+template <class T>
+HWY_INLINE T dot(const T* x, const T* y, const T* f, int64_t n) {
+  const hn::ScalableTag<T> tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  auto sum = hn::Zero(tag);
+  for (int64_t j = 0; j < n; j += lanes) {
+    const auto xf = hn::Mul(hn::LoadU(tag, x + j), hn::LoadU(tag, f + j));
+    sum = hn::MulAdd(xf, hn::LoadU(tag, y + j), sum);
+  }
+  return hn::GetLane(hn::SumOfLanes(tag, sum));
+}
+
+/// x[0, n) += a f[0, n) y[0, n); without f, x += a y. Whole vectors.
+template <class T>
+HWY_INLINE void add_scaled(T* HWY_RESTRICT x, T a, const T* y, const T* f, int64_t n) {
+  const hn::ScalableTag<T> tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  const auto factor = hn::Set(tag, a);
+  for (int64_t j = 0; j < n; j += lanes) {
+    const auto af = f ? hn::Mul(factor, hn::LoadU(tag, f + j)) : factor;
+    hn::StoreU(hn::MulAdd(af, hn::LoadU(tag, y + j), hn::LoadU(tag, x + j)), tag,
+               x + j);
+  }
+}
+
+template <class T>
+HWY_INLINE void load_state(MatView<const T> s, Work<T>& w) {
+  for (int64_t p = 0; p < w.panels; ++p)
+    for (int64_t i = 0; i < w.d; ++i) {
+      T* to = w.s + (p * w.d + i) * w.width;
+      const int64_t first = p * w.width, cols = std::min(w.width, w.e - first);
+      for (int64_t j = 0; j < cols; ++j) to[j] = s(i, first + j);
+      std::fill(to + cols, to + w.width, T{0});
+    }
+}
+
+template <class T>
+HWY_INLINE void store_state(const Work<T>& w, MatView<T> s) {
+  for (int64_t p = 0; p < w.panels; ++p)
+    for (int64_t i = 0; i < w.d; ++i) {
+      const T* from = w.s + (p * w.d + i) * w.width;
+      const int64_t first = p * w.width, cols = std::min(w.width, w.e - first);
+      for (int64_t j = 0; j < cols; ++j) s(i, first + j) = from[j];
+    }
+}
+
+/// The powers g^0 .. g^chunk that a chunk needs. Never g^-n: it overflows.
+template <class T>
+struct Fade {
+  using By = typename Decay<T>::By;
+  By by;
+  int64_t chunk;
+  int64_t span;   // numbers in one power: 1, D or E
+  const T* up;    // [chunk + 1, span]  g^n
+  const T* down;  // [chunk] of By::head: g^(chunk - 1 - n), then zeros
+
+  Fade(const Decay<T>& decay, Work<T>& w) : by(decay.by), up(w.power), down(nullptr) {
+    const bool wide = by == By::channel || by == By::column;
+    chunk = wide ? kChannelChunk : kChunk;
+    span = by == By::channel ? w.d_padded : by == By::column ? w.panels * w.width : 1;
+    if (by == By::none) return;
+    std::fill(w.power, w.power + (chunk + 1) * span, T{0});
+    for (int64_t x = 0; x < decay.log_factor.cols; ++x) {
+      const double g = std::exp(static_cast<double>(decay.log_factor(0, x)));
+      double power = 1.0;
+      for (int64_t n = 0; n <= chunk; ++n, power *= g)
+        w.power[n * span + x] = static_cast<T>(power);
+    }
+    if (by != By::head) return;
+    T* reversed = w.power + chunk + 1;
+    for (int64_t n = 0; n < chunk; ++n) reversed[n] = up[chunk - 1 - n];
+    std::fill(reversed + chunk, reversed + 2 * chunk, T{0});
+    down = reversed;
+  }
+  const T* power(int64_t n) const { return up + n * span; }
+};
+
+}  // namespace lagwise::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggle
