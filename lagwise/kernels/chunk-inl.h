@@ -135,11 +135,12 @@ HWY_INLINE void add_scaled(T* HWY_RESTRICT x, T a, const T* y, const T* f, int64
   }
 }
 
+/// s [D, E] -> panels, to [E / W][D][W].
 template <class T>
-HWY_INLINE void load_state(MatView<const T> s, Work<T>& w) {
+HWY_INLINE void load_state(MatView<const T> s, const Work<T>& w, T* panels) {
   for (int64_t p = 0; p < w.panels; ++p)
     for (int64_t i = 0; i < w.d; ++i) {
-      T* to = w.s + (p * w.d + i) * w.width;
+      T* to = panels + (p * w.d + i) * w.width;
       const int64_t first = p * w.width, cols = std::min(w.width, w.e - first);
       for (int64_t j = 0; j < cols; ++j) to[j] = s(i, first + j);
       std::fill(to + cols, to + w.width, T{0});
@@ -147,10 +148,10 @@ HWY_INLINE void load_state(MatView<const T> s, Work<T>& w) {
 }
 
 template <class T>
-HWY_INLINE void store_state(const Work<T>& w, MatView<T> s) {
+HWY_INLINE void store_state(const Work<T>& w, const T* panels, MatView<T> s) {
   for (int64_t p = 0; p < w.panels; ++p)
     for (int64_t i = 0; i < w.d; ++i) {
-      const T* from = w.s + (p * w.d + i) * w.width;
+      const T* from = panels + (p * w.d + i) * w.width;
       const int64_t first = p * w.width, cols = std::min(w.width, w.e - first);
       for (int64_t j = 0; j < cols; ++j) s(i, first + j) = from[j];
     }
@@ -186,6 +187,32 @@ struct Fade {
   }
   const T* power(int64_t n) const { return up + n * span; }
 };
+
+/// scores[a][b] = sum_d q_ad k_bd g_d^(a-b) for b <= a, and 0 for b > a.
+template <class T>
+HWY_INLINE void score_chunk(const Fade<T>& fade, int64_t rows, Work<T>& w) {
+  using By = typename Decay<T>::By;
+  const int64_t stride = round_up(fade.chunk, w.width);
+  if (fade.by == By::channel) {
+    for (int64_t a = 0; a < rows; ++a)
+      for (int64_t b = 0; b <= a; ++b)
+        w.scores[a * stride + b] = dot(w.q + a * w.d_padded, w.k + b * w.d_padded,
+                                       fade.power(a - b), w.d_padded);
+  } else {
+    const int64_t whole = round_up(rows, w.width);
+    std::fill(w.k + rows * w.d_padded, w.k + whole * w.d_padded, T{0});
+    transpose_to_panels(w.k, whole, w.d, w.d_padded, w.k_t);
+    for (int64_t first = 0; first < rows; first += w.width)  // rows above see nothing
+      multiply<T>({w.q + first * w.d_padded, w.d_padded, 1}, w.k_t + first * w.d_padded,
+                  w.width, w.scores + first * stride + first, stride, rows - first, w.d,
+                  false);
+  }
+  for (int64_t a = 0; a < rows; ++a) {
+    T* row = w.scores + a * stride;
+    std::fill(row + a + 1, row + round_up(a + 1, w.width), T{0});
+    if (fade.by == By::head) scale_by(row, fade.down + fade.chunk - 1 - a, a + 1);
+  }
+}
 
 }  // namespace lagwise::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -39,14 +39,14 @@ void gradient_of(MatView<const T> d_out, MatView<const T> out, MatView<const T> 
 
 }  // namespace
 
-void gradient_f32(MatView<const float> d_out, MatView<const float> out,
-                  MatView<const float> den, float floor, MatView<float> inverse,
-                  MatView<float> d_den) {
+void denominator_gradient_f32(MatView<const float> d_out, MatView<const float> out,
+                              MatView<const float> den, float floor,
+                              MatView<float> inverse, MatView<float> d_den) {
   gradient_of(d_out, out, den, floor, inverse, d_den);
 }
-void gradient_f64(MatView<const double> d_out, MatView<const double> out,
-                  MatView<const double> den, double floor, MatView<double> inverse,
-                  MatView<double> d_den) {
+void denominator_gradient_f64(MatView<const double> d_out, MatView<const double> out,
+                              MatView<const double> den, double floor,
+                              MatView<double> inverse, MatView<double> d_den) {
   gradient_of(d_out, out, den, floor, inverse, d_den);
 }
 
@@ -56,22 +56,24 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lagwise::kernels {
 
-HWY_EXPORT(gradient_f32);
-HWY_EXPORT(gradient_f64);
+HWY_EXPORT(denominator_gradient_f32);
+HWY_EXPORT(denominator_gradient_f64);
 
 template <>
 void denominator_gradient<float>(MatView<const float> d_out, MatView<const float> out,
                                  MatView<const float> den, float floor,
                                  MatView<float> inverse,
                                  MatView<float> d_den) noexcept {
-  HWY_DYNAMIC_DISPATCH(gradient_f32)(d_out, out, den, floor, inverse, d_den);
+  HWY_DYNAMIC_DISPATCH(denominator_gradient_f32)
+  (d_out, out, den, floor, inverse, d_den);
 }
 template <>
 void denominator_gradient<double>(MatView<const double> d_out,
                                   MatView<const double> out, MatView<const double> den,
                                   double floor, MatView<double> inverse,
                                   MatView<double> d_den) noexcept {
-  HWY_DYNAMIC_DISPATCH(gradient_f64)(d_out, out, den, floor, inverse, d_den);
+  HWY_DYNAMIC_DISPATCH(denominator_gradient_f64)
+  (d_out, out, den, floor, inverse, d_den);
 }
 
 }  // namespace lagwise::kernels

@@ -17,32 +17,6 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// scores[a][b] = sum_d q_ad k_bd g_d^(a-b) for b <= a, and 0 for b > a.
-template <class T>
-HWY_INLINE void score_chunk(const Fade<T>& fade, int64_t rows, Work<T>& w) {
-  using By = typename Decay<T>::By;
-  const int64_t stride = round_up(fade.chunk, w.width);
-  if (fade.by == By::channel) {
-    for (int64_t a = 0; a < rows; ++a)
-      for (int64_t b = 0; b <= a; ++b)
-        w.scores[a * stride + b] = dot(w.q + a * w.d_padded, w.k + b * w.d_padded,
-                                       fade.power(a - b), w.d_padded);
-  } else {
-    const int64_t whole = round_up(rows, w.width);
-    std::fill(w.k + rows * w.d_padded, w.k + whole * w.d_padded, T{0});
-    transpose_to_panels(w.k, whole, w.d, w.d_padded, w.k_t);
-    for (int64_t first = 0; first < rows; first += w.width)  // rows above see nothing
-      multiply<T>({w.q + first * w.d_padded, w.d_padded, 1}, w.k_t + first * w.d_padded,
-                  w.width, w.scores + first * stride + first, stride, rows - first, w.d,
-                  false);
-  }
-  for (int64_t a = 0; a < rows; ++a) {
-    T* row = w.scores + a * stride;
-    std::fill(row + a + 1, row + round_up(a + 1, w.width), T{0});
-    if (fade.by == By::head) scale_by(row, fade.down + fade.chunk - 1 - a, a + 1);
-  }
-}
-
 template <class T>
 HWY_INLINE T with_eps(const Denominator<T>& denominator, T raw) {
   return denominator.clamp ? std::max(raw, denominator.eps) : raw + denominator.eps;
@@ -151,7 +125,7 @@ void causal_linear_of(const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
   using By = typename Decay<T>::By;
   Work<T> w(q.width(), v.x.cols, scratch);
   const Fade<T> fade(decay, w);
-  load_state<T>(s, w);
+  load_state<T>(s, w, w.s);
   std::fill(w.z, w.z + w.d_padded, T{0});
   if (denominator.z) std::copy_n(denominator.z, w.d, w.z);
   if (fade.by != By::channel) w.q_far = w.q;
@@ -173,14 +147,14 @@ void causal_linear_of(const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
       store_panel(sink, begin, rows, p * w.width, w.factor, w.o);
     }
   }
-  store_state<T>(w, s);
+  store_state<T>(w, w.s, s);
   if (denominator.z) std::copy_n(w.z, w.d, denominator.z);
 }
 
 template <class T>
 void absorb_of(const Rows<T>& k, const Rows<T>& v, MatView<T> s, T* z, T* scratch) {
   Work<T> w(k.width(), v.x.cols, scratch);
-  load_state<T>(s, w);
+  load_state<T>(s, w, w.s);
   std::fill(w.z, w.z + w.d_padded, T{0});
   if (z) std::copy_n(z, w.d, w.z);
   for (int64_t begin = 0; begin < k.x.rows; begin += kAbsorbChunk) {
@@ -194,7 +168,7 @@ void absorb_of(const Rows<T>& k, const Rows<T>& v, MatView<T> s, T* z, T* scratc
       multiply<T>({w.k, 1, w.d_padded}, w.v + p * kAbsorbChunk * w.width, w.width,
                   w.s + p * w.d * w.width, w.width, w.d, rows, true);
   }
-  store_state<T>(w, s);
+  store_state<T>(w, w.s, s);
   if (z) std::copy_n(w.z, w.d, z);
 }
 
@@ -203,7 +177,7 @@ void read_state_of(const Rows<T>& q, const Denominator<T>& denominator,
                    MatView<const T> s, const Sink<T>& sink, T* scratch) {
   using From = typename Denominator<T>::From;
   Work<T> w(q.width(), s.cols, scratch);
-  load_state<T>(s, w);
+  load_state<T>(s, w, w.s);
   std::fill(w.z, w.z + w.d_padded, T{0});
   if (denominator.z) std::copy_n(denominator.z, w.d, w.z);
   for (int64_t begin = 0; begin < q.x.rows; begin += kChunk) {

@@ -20,17 +20,14 @@ struct Rows {
 };
 
 /// Where a pass writes: out_i = result_i * phi'(at_i), the chain rule through
-/// a feature map; without `at`, out_i = result_i. On the way it can gather
-/// moment += sum_i weight_i phi(at_i) result_i, from which the gradient of a
-/// decay follows (docs/maths/linear_attention.md, section 5).
+/// a feature map; without `at`, out_i = result_i. Instead of writing rows it can
+/// sum them up: moment += sum_i phi(at_i) result_i.
 template <class T>
 struct Sink {
-  MatView<T> out;            ///< [N, E]
+  MatView<T> out = {};       ///< [N, E]; empty: nothing is written
   MatView<const T> at = {};  ///< [N, E]; empty: no factor
   FeatureMap map = {};
   double* moment = nullptr;  ///< [E]; needs `at`
-  double weight = 0;         ///< of row 0
-  double weight_step = 0;    ///< from row to row
 };
 
 /// How the past fades: S_i = g S_{i-1} + k_i v_i^T with g = exp(log_factor).

@@ -167,17 +167,17 @@ HWY_INLINE void transpose_to_panels(const T* x, int64_t count, int64_t cols,
 #endif
 }
 
-/// moment[j] += weight phi(at[j]) result[j]
+/// moment[j] += phi(at[j]) result[j]
 template <class T, class Map>
 HWY_INLINE void gather_moment(const Map& map, const T* at, const T* result,
-                              int64_t cols, double weight, double* moment) {
+                              int64_t cols, double* moment) {
   const hn::ScalableTag<T> tag;
   const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
   T phi[2 * hn::MaxLanes(tag)];
   hn::StoreU(map.value(tag, hn::LoadU(tag, at)), tag, phi);
   hn::StoreU(map.value(tag, hn::LoadU(tag, at + lanes)), tag, phi + lanes);
   for (int64_t j = 0; j < cols; ++j)
-    moment[j] += weight * static_cast<double>(phi[j]) * static_cast<double>(result[j]);
+    moment[j] += static_cast<double>(phi[j]) * static_cast<double>(result[j]);
 }
 
 /// out[i][first + j] = x[i][j] factor[i] for one panel without edges or chain rule.
@@ -201,7 +201,8 @@ HWY_INLINE void store_panel(const Sink<T>& sink, int64_t begin, int64_t count,
                             int64_t first, const T* factor, T* HWY_RESTRICT x) {
   const hn::ScalableTag<T> tag;
   const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
-  const int64_t width = 2 * lanes, cols = std::min(width, sink.out.cols - first);
+  const int64_t all = sink.out.data ? sink.out.cols : sink.at.cols;
+  const int64_t width = 2 * lanes, cols = std::min(width, all - first);
   const bool whole = cols == width && sink.out.col_step == 1;
   if (whole && !sink.at.data)
     return store_whole_panel(sink.out, begin, count, first, factor, x);
@@ -217,13 +218,11 @@ HWY_INLINE void store_panel(const Sink<T>& sink, int64_t begin, int64_t count,
           for (int64_t j = 0; j < cols; ++j) copy[j] = at[j * sink.at.col_step];
           at = copy;
         }
-        if (sink.moment)
-          gather_moment(map, at, x, cols,
-                        sink.weight + sink.weight_step * static_cast<double>(i),
-                        sink.moment + first);
+        if (sink.moment) gather_moment(map, at, x, cols, sink.moment + first);
         left = hn::Mul(left, map.slope(tag, hn::LoadU(tag, at)));
         right = hn::Mul(right, map.slope(tag, hn::LoadU(tag, at + lanes)));
       }
+      if (!sink.out.data) continue;
       T* const row = sink.out.row(i) + first * sink.out.col_step;
       store_pair(tag, left, right, whole ? row : x);
       if (whole) continue;

@@ -55,27 +55,28 @@ HWY_INLINE void store_pair(Tag tag, V left, V right, T* to) {
   hn::StoreU(right, tag, to + hn::Lanes(tag));
 }
 template <class Tag, class T, class V>
+HWY_INLINE void store_sum(Tag tag, V left, V right, bool keep, T* to) {
+  if (keep) {
+    left = hn::Add(left, hn::LoadU(tag, to));
+    right = hn::Add(right, hn::LoadU(tag, to + hn::Lanes(tag)));
+  }
+  store_pair(tag, left, right, to);
+}
+template <class Tag, class T, class V>
 HWY_INLINE void add_pair(Tag tag, T a, V b_left, V b_right, V& left, V& right) {
   const auto x = hn::Set(tag, a);
   left = hn::MulAdd(x, b_left, left);
   right = hn::MulAdd(x, b_right, right);
 }
 
-/// C[kRows, panel] = (keep ? C : 0) + A[kRows, depth] B[depth, panel].
+/// C[kRows, panel] = (keep ? C : 0) + A[kRows, depth] B[depth, panel]. C is added
+/// last: sums of sums lose less than one long sum.
 template <int kRows, class T>
 HWY_INLINE void tile(Left<T> left, const T* HWY_RESTRICT b, int64_t b_step,
                      T* HWY_RESTRICT c, int64_t c_step, int64_t depth, bool keep) {
   const hn::ScalableTag<T> tag;
   auto c00 = hn::Zero(tag), c01 = c00, c10 = c00, c11 = c00, c20 = c00, c21 = c00;
   auto c30 = c00, c31 = c00, c40 = c00, c41 = c00, c50 = c00, c51 = c00;
-  if (keep) {
-    load_pair(tag, c, c00, c01);
-    if constexpr (kRows > 1) load_pair(tag, c + c_step, c10, c11);
-    if constexpr (kRows > 2) load_pair(tag, c + 2 * c_step, c20, c21);
-    if constexpr (kRows > 3) load_pair(tag, c + 3 * c_step, c30, c31);
-    if constexpr (kRows > 4) load_pair(tag, c + 4 * c_step, c40, c41);
-    if constexpr (kRows > 5) load_pair(tag, c + 5 * c_step, c50, c51);
-  }
   const T* HWY_RESTRICT a = left.data;
   const int64_t row = left.row;
   for (int64_t p = 0; p < depth; ++p, a += left.col, b += b_step) {
@@ -88,12 +89,12 @@ HWY_INLINE void tile(Left<T> left, const T* HWY_RESTRICT b, int64_t b_step,
     if constexpr (kRows > 4) add_pair(tag, a[4 * row], b0, b1, c40, c41);
     if constexpr (kRows > 5) add_pair(tag, a[5 * row], b0, b1, c50, c51);
   }
-  store_pair(tag, c00, c01, c);
-  if constexpr (kRows > 1) store_pair(tag, c10, c11, c + c_step);
-  if constexpr (kRows > 2) store_pair(tag, c20, c21, c + 2 * c_step);
-  if constexpr (kRows > 3) store_pair(tag, c30, c31, c + 3 * c_step);
-  if constexpr (kRows > 4) store_pair(tag, c40, c41, c + 4 * c_step);
-  if constexpr (kRows > 5) store_pair(tag, c50, c51, c + 5 * c_step);
+  store_sum(tag, c00, c01, keep, c);
+  if constexpr (kRows > 1) store_sum(tag, c10, c11, keep, c + c_step);
+  if constexpr (kRows > 2) store_sum(tag, c20, c21, keep, c + 2 * c_step);
+  if constexpr (kRows > 3) store_sum(tag, c30, c31, keep, c + 3 * c_step);
+  if constexpr (kRows > 4) store_sum(tag, c40, c41, keep, c + 4 * c_step);
+  if constexpr (kRows > 5) store_sum(tag, c50, c51, keep, c + 5 * c_step);
 }
 
 /// Rows of the next tile when `left` remain: sixes, and no narrow last tile.

@@ -184,7 +184,9 @@ struct LinearAttention : torch::autograd::Function<LinearAttention> {
     for (size_t i = 3; i < 8; ++i)
       if (!x[i].defined()) gradients[i] = Tensor();
     if (!cotangents.decay) gradients[5] = Tensor();
-    gradients = once_differentiable(kOp, std::move(gradients));
+    variable_list inputs(x.begin(), x.begin() + 8);
+    inputs.insert(inputs.end(), grads.begin(), grads.end());
+    gradients = once_differentiable(kOp, inputs, std::move(gradients));
     gradients.emplace_back();  // of the options
     return gradients;
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "lagwise/kernels/decay_gradient.h"
 #include "lagwise/kernels/denominator_gradient.h"
 #include "lagwise/ops/linear_cpu.h"
 #include "lagwise/ops/linear_views.h"
@@ -23,13 +24,13 @@ using DecayBy = LinearCall::DecayBy;
 /// weigh is [v_j | 1]: the values where there are any, and the 1 that sums up a
 /// denominator; against it stands [d_out_i / den_i | d_den_i].
 struct Pair {
-  at::Tensor q, k, d_q, d_k;      // [B, H, N, D], [B, H, M, D]
-  at::Tensor v, d_v, d_out;       // undefined: no values
-  at::Tensor inverse, d_den;      // [B, H, N]; undefined: no denominator
-  at::Tensor s0, s1, d_s1;        // state before the first and after the last key, and
-  at::Tensor z0, z1, d_z1;        //   the gradient of the latter; undefined: zero
-  at::Tensor d_s0, d_z0;          // to be filled
-  at::Tensor q_moment, k_moment;  // [B, H, D] f64, see Sink; undefined: not asked
+  at::Tensor q, k, d_q, d_k;  // [B, H, N, D], [B, H, M, D]
+  at::Tensor v, d_v, d_out;   // undefined: no values
+  at::Tensor inverse, d_den;  // [B, H, N]; undefined: no denominator
+  at::Tensor s0, s1, d_s1;    // state before the first and after the last key, and
+  at::Tensor z0, z1, d_z1;    //   the gradient of the latter; undefined: zero
+  at::Tensor d_s0, d_z0;      // to be filled
+  at::Tensor d_decay;         // [B, H, D] f64, zeros to add to; undefined: not asked
 
   int64_t values() const { return v.defined() ? v.size(3) : 0; }
   int64_t rows() const { return values() + (d_den.defined() ? 1 : 0); }
@@ -81,21 +82,13 @@ class Backward {
   Sink<T> query_sink(Strip strip) const {
     const auto cut = [&](auto view) { return view.columns(strip.begin, strip.end); };
     return {cut(head_view<T>(pair_.d_q, strip.head)),
-            cut(head_view<const T>(pair_.q, strip.head)),
-            call_.map,
-            moment(pair_.q_moment, strip),
-            1.0,
-            1.0};
+            cut(head_view<const T>(pair_.q, strip.head)), call_.map};
   }
   Sink<T> key_sink(Strip strip) const {
     const auto cut = [&](auto view) { return view.columns(strip.begin, strip.end); };
     return {cut(head_view<T>(pair_.d_k, strip.head)),
             cut(head_view<const T>(pair_.k, strip.head)), call_.map};
   }
-  double* moment(const at::Tensor& x, Strip strip) const {
-    return x.defined() ? x.data_ptr<double>() + strip.head * d_ + strip.begin : nullptr;
-  }
-
   /// to [rows, strip] = [s^T | z].
   void fill(const at::Tensor& s, const at::Tensor& z, Strip strip,
             MatView<T> to) const {
@@ -137,8 +130,7 @@ class Backward {
                            strip.end - strip.begin, 1};
     fill(pair_.d_s1, pair_.d_z1, strip, state);
     Sink<T> sink = key_sink(strip);
-    sink = {sink.out.reversed(),           sink.at.reversed(),           sink.map,
-            moment(pair_.k_moment, strip), static_cast<double>(call_.n), -1.0};
+    sink.out = sink.out.reversed(), sink.at = sink.at.reversed();
     kernels::causal_linear<T>(
         reversed(values(strip.head)), reversed(gradient(strip.head)),
         columns(reversed(queries(strip.head)), strip),
@@ -164,6 +156,30 @@ class Backward {
     }
   }
 
+  // d_decay_d = sum_i q_id (dS_i / dlog g_d) [d_out_i | d_den_i] + <dS_N / dlog g_d,
+  // d_s1>
+  void decay_pass(Strip strip, T* own) const {
+    const int64_t width = strip.end - strip.begin;
+    T* const space = own + kernels::decay_gradient_scratch<T>(rows_, width);
+    const MatView<T> state{space, rows_, width, width, 1};
+    const MatView<T> slope{space + rows_ * width, rows_, width, width, 1};
+    const MatView<T> d_state{space + 2 * rows_ * width, rows_, width, width, 1};
+    fill(pair_.s0, pair_.z0, strip, state);
+    std::fill_n(slope.data, rows_ * width, T{0});
+    auto factors = column_decay<T>(call_, decay_, strip, true).log_factor;
+    if (call_.decay_by == DecayBy::head) factors = {factors.data, 1, width, 0, 0};
+    double* const moment =
+        pair_.d_decay.template data_ptr<double>() + strip.head * d_ + strip.begin;
+    kernels::decay_gradient<T>(gradient(strip.head), values(strip.head),
+                               columns(keys(strip.head), strip), factors, state, slope,
+                               query_sink(strip).at, call_.map, moment, own);
+    fill(pair_.d_s1, pair_.d_z1, strip, d_state);
+    for (int64_t e = 0; e < rows_; ++e)
+      for (int64_t d = 0; d < width; ++d)
+        moment[d] +=
+            static_cast<double>(slope(e, d)) * static_cast<double>(d_state(e, d));
+  }
+
   template <class Pass>
   void over(int64_t columns, const Pass& pass) {
     for_each_strip<T>(call_.b * call_.h, columns, scratch() + state_, pass);
@@ -172,6 +188,10 @@ class Backward {
   void run_causal() {
     over(d_, [&](Strip strip, T* own) { query_pass(strip, own); });
     over(d_, [&](Strip strip, T* own) { key_pass(strip, own); });
+    if (pair_.d_decay.defined())
+      for_each_strip<T>(call_.b * call_.h, d_,
+                        kernels::decay_gradient_scratch<T>(rows_, d_) + 3 * state_,
+                        [&](Strip strip, T* own) { decay_pass(strip, own); });
     if (!pair_.v.defined()) return;
     if (pair_.d_s1.defined()) pair_.d_s0.copy_(pair_.d_s1);
     over(pair_.values(), [&](Strip strip, T* own) { value_pass(strip, own); });
@@ -227,23 +247,11 @@ void through_division(const LinearCall& call, const LinearForward& saved,
   });
 }
 
-/// d/dlog g = sum_i (i+1) q_i.dq_i - sum_j (j+1) k_j.dk_j + N <state, d_state>, per
-/// channel, in f64: [B, H, D].
+/// The gradient of the decay in its own shape, [H] or [H, D].
 at::Tensor decay_gradient(const LinearCall& call, const Pair& pair) {
-  at::Tensor sum = pair.q_moment - pair.k_moment;
-  const auto steps = static_cast<double>(call.n);
-  if (pair.s1.defined() && pair.d_s1.defined())
-    sum += steps * (pair.s1.to(at::kDouble) * pair.d_s1.to(at::kDouble)).sum(-1);
-  if (pair.z1.defined() && pair.d_z1.defined())
-    sum += steps * pair.z1.to(at::kDouble) * pair.d_z1.to(at::kDouble);
+  const at::Tensor& sum = pair.d_decay;
   return call.decay_by == DecayBy::channel ? sum.sum(0)
                                            : sum.sum(at::IntArrayRef{0, 2});
-}
-
-void ask_for_moments(const LinearCall& call, Pair& pair) {
-  const auto sizes = {call.b, call.h, pair.q.size(3)};
-  pair.q_moment = at::zeros(sizes, at::kDouble);
-  pair.k_moment = at::zeros(sizes, at::kDouble);
 }
 
 }  // namespace
@@ -277,8 +285,8 @@ LinearGradients linear_backward_cpu(const LinearCall& call, const LinearForward&
   }
   divisor.d_z0 = at::zeros(saved.z.sizes(), options);
   if (cotangents.decay) {
-    ask_for_moments(call, main);
-    if (separate) ask_for_moments(call, norm);
+    main.d_decay = at::zeros({call.b, call.h, call.d}, at::kDouble);
+    if (separate) norm.d_decay = at::zeros({call.b, call.h, call.f}, at::kDouble);
   }
 
   const at::Tensor decay = call.decay.defined() ? call.decay.contiguous() : call.decay;

@@ -97,7 +97,7 @@ void check_denominator(LinearCall& call, bool step) {
               given ? ", got another" : ", got none");
   call.f = call.divide == Divide::same ? call.d : 0;
   if (!given) return;
-  call.f = call.q_norm.size(-1);
+  call.f = call.q_norm.dim() > 0 ? call.q_norm.size(-1) : -1;
   if (step) {
     expect(call, "q_norm", "[B, H, F]", call.q_norm, {call.b, call.h, call.f});
     expect(call, "k_norm", "[B, H, F]", call.k_norm, {call.b, call.h, call.f});
@@ -127,7 +127,17 @@ void check_decay(LinearCall& call) {
               " with a decay per channel, got F = ", call.f);
 }
 
-void check_state(const LinearCall& call) {
+/// A step writes to its state: it must be there, and every number have its place.
+void check_own_memory(const LinearCall& call, const char* name, const at::Tensor& x) {
+  TORCH_CHECK(x.defined(), call.op, ": expected a state to advance, got no ", name);
+  for (int64_t i = 0; i < x.dim(); ++i)
+    TORCH_CHECK(x.size(i) < 2 || x.stride(i) != 0, call.op, ": expected ", name,
+                " with memory of its own, got axis ", i, " expanded (stride 0)");
+}
+
+void check_state(const LinearCall& call, bool step) {
+  if (step) check_own_memory(call, "s", call.s);
+  if (step) check_own_memory(call, "z", call.z);
   if (call.s.defined())
     expect(call, "s", "[B, H, D, E]", call.s, {call.b, call.h, call.d, call.e});
   if (call.z.defined())
@@ -155,7 +165,7 @@ LinearCall check_linear(const char* op, const at::Tensor& q, const at::Tensor& k
   check_sizes(call, step);
   check_denominator(call, step);
   check_decay(call);
-  check_state(call);
+  check_state(call, step);
   return call;
 }
 

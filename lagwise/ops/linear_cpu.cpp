@@ -23,10 +23,8 @@ at::Tensor start(const at::Tensor& given, at::IntArrayRef sizes,
 }
 
 template <class T>
-Denominator<T> denominator_of(const LinearCall& call, MatView<T> den, T* z) {
-  using From = typename Denominator<T>::From;
-  const auto eps = static_cast<T>(call.eps);
-  return {z ? From::features : From::given, eps, call.clamp, den, z};
+Denominator<T> from_features(const LinearCall& call, MatView<T> den, T* z) {
+  return {Denominator<T>::From::features, static_cast<T>(call.eps), call.clamp, den, z};
 }
 
 /// den_i = q_norm_i . z_i of every head: attention over no values at all.
@@ -41,7 +39,7 @@ void separate_denominator(const LinearCall& call, const at::Tensor& decay,
     const Sink<T> nowhere{{nullptr, call.n, 0, 0, 1}};
     const MatView<T> empty{nullptr, call.f, 0, 0, 1};
     T* const z = head_column<T>(to.z, strip.head).data;
-    const auto divide = denominator_of(call, head_column<T>(to.den, strip.head), z);
+    const auto divide = from_features(call, head_column<T>(to.den, strip.head), z);
     if (call.causal) {
       const auto fade = key_decay<T>(call, decay, strip.head);
       kernels::causal_linear<T>(q, k, none, fade, divide, empty, nowhere, own);
@@ -77,9 +75,10 @@ void forward(const LinearCall& call, const at::Tensor& decay, LinearForward& to)
       std::fill_n(z, call.d, T{0});
       if (z_start.defined())
         std::copy_n(head_column<T>(z_start, strip.head).data, call.d, z);
-      divide = denominator_of(call, strip.first() ? den : MatView<T>{}, z);
+      divide = from_features(call, strip.first() ? den : MatView<T>{}, z);
     }
-    if (call.divide == Divide::separate) divide = denominator_of<T>(call, den, nullptr);
+    if (call.divide == Divide::separate)
+      divide = {Denominator<T>::From::given, 0, false, den};
 
     if (call.causal) {
       const auto fade = key_decay<T>(call, decay, strip.head);

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "lagwise/kernels/linear_attention.h"
+
+namespace lagwise::kernels {
+
+/// The derivative of a causal pass by the logarithm of its decay, summed up
+/// against features: what the gradient of a decay is made of.
+///
+///     S_i  = g S_{i-1} + k_i v_i^T            S'_i = g (S'_{i-1} + S_{i-1})
+///     moment_e += sum_i phi(at_i)_e (S'_i^T q_i)_e
+///
+/// S' is dS / dlog g: every term carries the number of its steps as a factor. All
+/// terms keep their sign, whereas the shorter formula by positions,
+/// sum (i+1) q.dq - sum (j+1) k.dk, loses 2 to 4 digits to cancellation in f32.
+///
+/// Shapes    q, k [N, D]; v, at [N, E]; s, s_slope [D, E]; moment [E];
+///           log_factor [1, E], one per column (a col_step of 0 where they share one).
+/// State     s and s_slope are read and advanced.
+/// Requires  decay_gradient_scratch<T>(D, E) numbers of scratch.
+/// Cost      8 N D E flops.
+template <class T>
+void decay_gradient(const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
+                    MatView<const T> log_factor, MatView<T> s, MatView<T> s_slope,
+                    MatView<const T> at, FeatureMap map, double* moment,
+                    T* scratch) noexcept;
+
+template <class T>
+int64_t decay_gradient_scratch(int64_t d, int64_t e);
+
+}  // namespace lagwise::kernels
