@@ -24,24 +24,24 @@ struct Width {
   int64_t d, e;
 };
 
+// The two-walk form is written as public code has it, with plain pointers; the
+// one-walk form below promises that they do not overlap.
+
 /// S += a b^T
-LAGWISE_FAST void add_outer(Width w, float* __restrict s, const float* __restrict a,
-                            const float* __restrict b) {
+LAGWISE_FAST void add_outer(Width w, float* s, const float* a, const float* b) {
   for (int64_t d = 0; d < w.d; ++d)
     for (int64_t e = 0; e < w.e; ++e) s[d * w.e + e] += a[d] * b[e];
 }
 
 /// y = S^T x
-LAGWISE_FAST void read_columns(Width w, const float* __restrict s,
-                               const float* __restrict x, float* __restrict y) {
+LAGWISE_FAST void read_columns(Width w, const float* s, const float* x, float* y) {
   for (int64_t e = 0; e < w.e; ++e) y[e] = 0.0f;
   for (int64_t d = 0; d < w.d; ++d)
     for (int64_t e = 0; e < w.e; ++e) y[e] += x[d] * s[d * w.e + e];
 }
 
 /// y = S x
-LAGWISE_FAST void read_rows(Width w, const float* __restrict s,
-                            const float* __restrict x, float* __restrict y) {
+LAGWISE_FAST void read_rows(Width w, const float* s, const float* x, float* y) {
   for (int64_t d = 0; d < w.d; ++d) {
     float sum = 0.0f;
     for (int64_t e = 0; e < w.e; ++e) sum += s[d * w.e + e] * x[e];

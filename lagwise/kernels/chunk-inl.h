@@ -23,7 +23,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Rows of a chunk. Work inside a chunk grows with its size, the cost of walking
 // over the state shrinks; 32 is the balance for D, E of 64. A decay per channel
 // is evaluated pair by pair inside the chunk, so there it is shorter.
-constexpr int64_t kChunk = 32;
+constexpr int64_t kChunk = 24;
 constexpr int64_t kChannelChunk = 16;
 constexpr int64_t kAbsorbChunk = 64;  // the longest of the three
 
@@ -137,7 +137,7 @@ HWY_INLINE void add_scaled(T* HWY_RESTRICT x, T a, const T* y, const T* f, int64
 
 /// s [D, E] -> panels, to [E / W][D][W].
 template <class T>
-HWY_INLINE void load_state(MatView<const T> s, const Work<T>& w, T* panels) {
+HWY_NOINLINE void load_state(MatView<const T> s, const Work<T>& w, T* panels) {
   for (int64_t p = 0; p < w.panels; ++p)
     for (int64_t i = 0; i < w.d; ++i) {
       T* to = panels + (p * w.d + i) * w.width;
@@ -148,7 +148,7 @@ HWY_INLINE void load_state(MatView<const T> s, const Work<T>& w, T* panels) {
 }
 
 template <class T>
-HWY_INLINE void store_state(const Work<T>& w, const T* panels, MatView<T> s) {
+HWY_NOINLINE void store_state(const Work<T>& w, const T* panels, MatView<T> s) {
   for (int64_t p = 0; p < w.panels; ++p)
     for (int64_t i = 0; i < w.d; ++i) {
       const T* from = panels + (p * w.d + i) * w.width;
@@ -190,7 +190,7 @@ struct Fade {
 
 /// scores[a][b] = sum_d q_ad k_bd g_d^(a-b) for b <= a, and 0 for b > a.
 template <class T>
-HWY_INLINE void score_chunk(const Fade<T>& fade, int64_t rows, Work<T>& w) {
+HWY_NOINLINE void score_chunk(const Fade<T>& fade, int64_t rows, Work<T>& w) {
   using By = typename Decay<T>::By;
   const int64_t stride = round_up(fade.chunk, w.width);
   if (fade.by == By::channel) {

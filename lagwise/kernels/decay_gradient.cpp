@@ -26,7 +26,7 @@ HWY_INLINE void fade_slope(T* HWY_RESTRICT x, const T* y, int64_t n, const T* f,
 /// One panel: o_a = g^n (q_a S' + n q_a S) + sum_{b < a} (a-b) g^(a-b) A_ab v_b with
 /// n = a + 1, then both states move on by the chunk.
 template <class T>
-HWY_INLINE void advance_slope(const Fade<T>& fade, int64_t panel, int64_t rows,
+HWY_NOINLINE void advance_slope(const Fade<T>& fade, int64_t panel, int64_t rows,
                               T* slopes, T* o_slope, Work<T>& w) {
   const int64_t stride = round_up(fade.chunk, w.width), width = w.width;
   T* s = w.s + panel * w.d * width;

@@ -31,7 +31,7 @@ HWY_INLINE void invert(T den, T& factor) {
 /// The row factors of a chunk, and z after it. `lead` is the power of g that
 /// stands between the state and the chunk's first row.
 template <class T>
-HWY_INLINE void divide_chunk(const Denominator<T>& denominator, const Fade<T>& fade,
+HWY_NOINLINE void divide_chunk(const Denominator<T>& denominator, const Fade<T>& fade,
                              int64_t begin, int64_t rows, int64_t lead, Work<T>& w) {
   using By = typename Decay<T>::By;
   using From = typename Denominator<T>::From;
@@ -78,7 +78,7 @@ HWY_INLINE void fade_channels(const Fade<T>& fade, int64_t rows, int64_t lead,
 
 /// One panel of columns: o = q S + scores v, then S = g^rows S + k^T v.
 template <class T>
-HWY_INLINE void advance_panel(const Fade<T>& fade, int64_t panel, int64_t rows,
+HWY_NOINLINE void advance_panel(const Fade<T>& fade, int64_t panel, int64_t rows,
                               int64_t lead, Work<T>& w) {
   using By = typename Decay<T>::By;
   const int64_t stride = round_up(fade.chunk, w.width), width = w.width;

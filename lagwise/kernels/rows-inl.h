@@ -42,11 +42,12 @@ HWY_INLINE void load_panel(const Map& map, const T* from, T factor, T* to) {
 template <class T, class Map>
 HWY_INLINE void load_ragged_panel(const Map& map, const T* from, int64_t step,
                                   int64_t cols, T factor, T* to) {
-  const int64_t width = panel_width<T>();
+  const hn::ScalableTag<T> tag;
+  store_pair(tag, hn::Zero(tag), hn::Zero(tag), to);
+  if (cols == 0) return;
   for (int64_t j = 0; j < cols; ++j) to[j] = from[j * step];
-  std::fill(to + cols, to + width, T{0});
   load_panel(map, to, factor, to);
-  std::fill(to + cols, to + width, T{0});  // phi(0) need not be 0
+  std::fill(to + cols, to + panel_width<T>(), T{0});  // phi(0) need not be 0
 }
 
 /// Where a block of rows goes: element (i, j) to
@@ -60,8 +61,8 @@ struct Block {
 
 /// Rows [begin, begin + count) with the appended column, padded to whole panels.
 template <class T>
-HWY_INLINE void load_rows(const Rows<T>& rows, int64_t begin, int64_t count,
-                          Block<T> block) {
+HWY_NOINLINE void load_rows(const Rows<T>& rows, int64_t begin, int64_t count,
+                            Block<T> block) {
   const int64_t width = panel_width<T>(), cols = rows.x.cols, step = rows.x.col_step;
   const int64_t padded = round_up(rows.width(), width);
   const int64_t whole = step == 1 ? cols / width * width : 0;
@@ -149,15 +150,15 @@ HWY_INLINE void transpose_block(Tag tag, const T* from, int64_t from_step, T* to
 /// x [count, padded] -> panels of its transpose, [count / width][padded][width].
 /// Writes rows up to `cols`, rounded up to a block; count in whole panels.
 template <class T>
-HWY_INLINE void transpose_to_panels(const T* x, int64_t count, int64_t cols,
-                                    int64_t padded, T* to) {
+HWY_NOINLINE void transpose_to_panels(const T* x, int64_t count, int64_t cols,
+                                      int64_t padded, T* to) {
   const int64_t width = panel_width<T>();
 #if HWY_TARGET == HWY_SCALAR
   for (int64_t i = 0; i < count; ++i)
     for (int64_t j = 0; j < cols; ++j)
       to[(i / width * padded + j) * width + i % width] = x[i * padded + j];
 #else
-  constexpr int64_t kBlock = 16 / sizeof(T);
+  constexpr int64_t kBlock = 16 / sizeof(T);  // of 128 bits
   const hn::CappedTag<T, kBlock> tag;
   for (int64_t i = 0; i < count; i += kBlock) {
     T* panel = to + i / width * padded * width + i % width;
@@ -197,8 +198,8 @@ HWY_INLINE void store_whole_panel(MatView<T> out, int64_t begin, int64_t count,
 
 /// out[i][first + j] = x[i][j] factor[i] phi'(at[i][first + j]) for one panel.
 template <class T>
-HWY_INLINE void store_panel(const Sink<T>& sink, int64_t begin, int64_t count,
-                            int64_t first, const T* factor, T* HWY_RESTRICT x) {
+HWY_NOINLINE void store_panel(const Sink<T>& sink, int64_t begin, int64_t count,
+                              int64_t first, const T* factor, T* HWY_RESTRICT x) {
   const hn::ScalableTag<T> tag;
   const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
   const int64_t all = sink.out.data ? sink.out.cols : sink.at.cols;

@@ -132,9 +132,9 @@ struct Idle {
 /// C[rows, panel] = (keep ? C : 0) + A[rows, depth] B[depth, panel]. `meanwhile`
 /// may ask for memory between the tiles.
 template <class T, class Meanwhile = Idle>
-HWY_INLINE void multiply(Left<T> a, const T* b, int64_t b_step, T* c, int64_t c_step,
-                         int64_t rows, int64_t depth, bool keep,
-                         Meanwhile&& meanwhile = {}) {
+HWY_NOINLINE void multiply(Left<T> a, const T* b, int64_t b_step, T* c, int64_t c_step,
+                           int64_t rows, int64_t depth, bool keep,
+                           Meanwhile&& meanwhile = {}) {
   for (int64_t i = 0; i < rows;) {
     const int64_t height = tile_rows(rows - i);
     meanwhile.few();
@@ -147,8 +147,8 @@ HWY_INLINE void multiply(Left<T> a, const T* b, int64_t b_step, T* c, int64_t c_
 /// Above the diagonal nothing is touched: a zero there would still carry a NaN of
 /// B from the future into the past.
 template <class T>
-HWY_INLINE void multiply_lower(Left<T> a, const T* b, int64_t b_step, T* c,
-                               int64_t c_step, int64_t rows) {
+HWY_NOINLINE void multiply_lower(Left<T> a, const T* b, int64_t b_step, T* c,
+                                 int64_t c_step, int64_t rows) {
   const hn::ScalableTag<T> tag;
   for (int64_t i = 0; i < rows;) {
     const int64_t height = tile_rows(rows - i);

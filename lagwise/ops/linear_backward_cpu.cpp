@@ -79,16 +79,18 @@ class Backward {
     return {x.x.columns(strip.begin, strip.end), x.map, x.scale, {}};
   }
 
-  Sink<T> query_sink(Strip strip) const {
+  /// Gradients of features on their way to gradients of what was mapped.
+  Sink<T> sink(const at::Tensor& to, const at::Tensor& at, Strip strip) const {
     const auto cut = [&](auto view) { return view.columns(strip.begin, strip.end); };
-    return {cut(head_view<T>(pair_.d_q, strip.head)),
-            cut(head_view<const T>(pair_.q, strip.head)), call_.map};
+    Sink<T> sink{cut(head_view<T>(to, strip.head))};
+    if (call_.map.kind == kernels::FeatureMap::Kind::none) return sink;
+    sink.at = cut(head_view<const T>(at, strip.head));
+    sink.map = call_.map;
+    return sink;
   }
-  Sink<T> key_sink(Strip strip) const {
-    const auto cut = [&](auto view) { return view.columns(strip.begin, strip.end); };
-    return {cut(head_view<T>(pair_.d_k, strip.head)),
-            cut(head_view<const T>(pair_.k, strip.head)), call_.map};
-  }
+  Sink<T> query_sink(Strip strip) const { return sink(pair_.d_q, pair_.q, strip); }
+  Sink<T> key_sink(Strip strip) const { return sink(pair_.d_k, pair_.k, strip); }
+
   /// to [rows, strip] = [s^T | z].
   void fill(const at::Tensor& s, const at::Tensor& z, Strip strip,
             MatView<T> to) const {
@@ -172,7 +174,8 @@ class Backward {
         pair_.d_decay.template data_ptr<double>() + strip.head * d_ + strip.begin;
     kernels::decay_gradient<T>(gradient(strip.head), values(strip.head),
                                columns(keys(strip.head), strip), factors, state, slope,
-                               query_sink(strip).at, call_.map, moment, own);
+                               columns(queries(strip.head), strip).x, call_.map, moment,
+                               own);
     fill(pair_.d_s1, pair_.d_z1, strip, d_state);
     for (int64_t e = 0; e < rows_; ++e)
       for (int64_t d = 0; d < width; ++d)
