@@ -93,22 +93,24 @@ class Ahead {
   void add(MatView<const T> x, int64_t begin, int64_t end) {
     end = std::min(end, x.rows);
     if (x.col_step != 1 || begin >= end || x.cols == 0) return;
-    parts_[count_++] = x.slice(begin, end);
+    x = x.slice(begin, end);
+    if (x.row_step == x.cols) x = {x.data, 1, x.rows * x.cols, 0, 1};  // one long row
+    parts_[count_++] = x;
   }
   void restart() { *this = {}; }
 
   HWY_INLINE void few() {
-    constexpr int64_t kLine = 64 / sizeof(T);
-    for (int lines = 0; lines < 6 && part_ < count_; ++lines) {
-      const MatView<const T>& x = parts_[part_];
-      hwy::Prefetch(x.data + row_ * x.row_step + col_);
-      col_ += kLine;
-      if (col_ < x.cols) continue;
-      col_ = 0;
-      if (++row_ < x.rows) continue;
-      row_ = 0;
-      ++part_;
-    }
+    constexpr int64_t kLine = 64 / sizeof(T), kLines = 6;
+    if (part_ == count_) return;
+    const MatView<const T>& x = parts_[part_];
+    const T* at = x.data + row_ * x.row_step + col_;
+    const int64_t end = std::min(col_ + kLines * kLine, x.cols);
+    for (; col_ < end; col_ += kLine, at += kLine) hwy::Prefetch(at);
+    if (col_ < x.cols) return;
+    col_ = 0;
+    if (++row_ < x.rows) return;
+    row_ = 0;
+    ++part_;
   }
 
  private:

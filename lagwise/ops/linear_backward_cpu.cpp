@@ -47,9 +47,21 @@ class Backward {
         rows_(pair.rows()),
         state_(rows_ * d_) {}
 
-  void run() { call_.causal ? run_causal() : run_full(); }
+  /// `prepare(head)` goes through the division of one head, before its passes.
+  template <class Prepare>
+  void run(const Prepare& prepare) {
+    const bool whole = strips_per_head(heads(), d_) == 1 &&
+                       strips_per_head(heads(), pair_.values()) == 1;
+    if (call_.causal && pair_.d_s1.defined()) pair_.d_s0.copy_(pair_.d_s1);
+    if (call_.causal && whole) return run_head_by_head(prepare);
+    at::parallel_for(0, heads(), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t head = begin; head < end; ++head) prepare(head);
+    });
+    call_.causal ? run_in_strips() : run_full();
+  }
 
  private:
+  int64_t heads() const { return call_.b * call_.h; }
   MatView<const T> ones() const { return {&one_, call_.m, 1, 0, 1}; }
 
   Rows<T> gradient(int64_t head) const {
@@ -185,19 +197,35 @@ class Backward {
 
   template <class Pass>
   void over(int64_t columns, const Pass& pass) {
-    for_each_strip<T>(call_.b * call_.h, columns, scratch() + state_, pass);
+    for_each_strip<T>(heads(), columns, scratch() + state_, pass);
   }
 
-  void run_causal() {
+  /// All passes of a head after each other: its rows stay in the cache.
+  template <class Prepare>
+  void run_head_by_head(const Prepare& prepare) {
+    over(d_, [&](Strip strip, T* own) {
+      prepare(strip.head);
+      query_pass(strip, own);
+      key_pass(strip, own);
+      if (pair_.v.defined()) value_pass({strip.head, 0, pair_.values()}, own);
+    });
+    run_decay();
+  }
+
+  /// Few heads: each pass shares out its columns.
+  void run_in_strips() {
     over(d_, [&](Strip strip, T* own) { query_pass(strip, own); });
     over(d_, [&](Strip strip, T* own) { key_pass(strip, own); });
-    if (pair_.d_decay.defined())
-      for_each_strip<T>(call_.b * call_.h, d_,
-                        kernels::decay_gradient_scratch<T>(rows_, d_) + 3 * state_,
-                        [&](Strip strip, T* own) { decay_pass(strip, own); });
-    if (!pair_.v.defined()) return;
-    if (pair_.d_s1.defined()) pair_.d_s0.copy_(pair_.d_s1);
-    over(pair_.values(), [&](Strip strip, T* own) { value_pass(strip, own); });
+    if (pair_.v.defined())
+      over(pair_.values(), [&](Strip strip, T* own) { value_pass(strip, own); });
+    run_decay();
+  }
+
+  void run_decay() {
+    if (!pair_.d_decay.defined()) return;
+    const int64_t numbers = kernels::decay_gradient_scratch<T>(rows_, d_) + 3 * state_;
+    for_each_strip<T>(heads(), d_, numbers,
+                      [&](Strip strip, T* own) { decay_pass(strip, own); });
   }
 
   // With every key visible, sums over queries and sums over keys come apart:
@@ -235,19 +263,17 @@ class Backward {
   T one_ = 1;
 };
 
-/// Through the division: fills inverse and d_den of the pairs.
+/// Through the division of one head: fills inverse and d_den of the pairs.
 template <class T>
 void through_division(const LinearCall& call, const LinearForward& saved,
-                      const at::Tensor& d_out, at::Tensor& inverse, at::Tensor& d_den) {
+                      const at::Tensor& d_out, const at::Tensor& inverse,
+                      const at::Tensor& d_den, int64_t head) {
   const T floor =
       call.clamp ? static_cast<T>(call.eps) : -std::numeric_limits<T>::infinity();
-  at::parallel_for(0, call.b * call.h, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t head = begin; head < end; ++head)
-      kernels::denominator_gradient<T>(
-          head_view<const T>(d_out, head), head_view<const T>(saved.out, head),
-          head_column<const T>(saved.den, head), floor, head_column<T>(inverse, head),
-          head_column<T>(d_den, head));
-  });
+  kernels::denominator_gradient<T>(
+      head_view<const T>(d_out, head), head_view<const T>(saved.out, head),
+      head_column<const T>(saved.den, head), floor, head_column<T>(inverse, head),
+      head_column<T>(d_den, head));
 }
 
 /// The gradient of the decay in its own shape, [H] or [H, D].
@@ -294,10 +320,12 @@ LinearGradients linear_backward_cpu(const LinearCall& call, const LinearForward&
 
   const at::Tensor decay = call.decay.defined() ? call.decay.contiguous() : call.decay;
   AT_DISPATCH_FLOATING_TYPES(call.q.scalar_type(), "linear_attention", [&] {
-    if (divides)
-      through_division<scalar_t>(call, saved, d_out, main.inverse, divisor.d_den);
-    Backward<scalar_t>(call, decay, main).run();
-    if (separate) Backward<scalar_t>(call, decay, norm).run();
+    Backward<scalar_t>(call, decay, main).run([&](int64_t head) {
+      if (divides)
+        through_division<scalar_t>(call, saved, d_out, main.inverse, divisor.d_den,
+                                   head);
+    });
+    if (separate) Backward<scalar_t>(call, decay, norm).run([](int64_t) {});
   });
 
   LinearGradients to;
