@@ -58,6 +58,11 @@ fuzz:  ## every fuzz target for a minute
 	@for program in build/fuzz/fuzz_*; do \
 	  if [ -x "$$program" ]; then "$$program" -max_total_time=60 || exit 1; fi; done
 
+.PHONY: seeded-bugs
+seeded-bugs:  ## plant known bugs one by one and expect the tests to go red
+	@tools/setup build test
+	@/usr/bin/python3 tools/seeded_bugs.py
+
 .PHONY: format
 format:  ## rewrite the sources in house format
 	@tools/setup build test

@@ -21,11 +21,9 @@ namespace lagwise::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Rows of a chunk. Work inside a chunk grows with its size, the cost of walking
-// over the state shrinks; 32 is the balance for D, E of 64. A decay per channel
-// is evaluated pair by pair inside the chunk, so there it is shorter.
-constexpr int64_t kChunk = 24;
-constexpr int64_t kChannelChunk = 16;
-constexpr int64_t kAbsorbChunk = 64;  // the longest of the three
+// over the state shrinks: between 16 and 32 rows the sum hardly changes.
+constexpr int64_t kChunk = 16;
+constexpr int64_t kPlainChunk = 64;  // of absorb and read_state: only the walk counts
 
 /// The scratch of one pass. C rows of a chunk, D and E the widths padded to
 /// whole panels, W the width of a panel.
@@ -52,7 +50,7 @@ struct Work {
         e(e_),
         width(panel_width<T>()),
         panels(round_up(e_, width) / width) {
-    constexpr int64_t kRows = kAbsorbChunk;
+    constexpr int64_t kRows = kPlainChunk;
     const auto take = [&](int64_t n) {
       T* const at = scratch;
       scratch += round_up(n, 16);
@@ -68,8 +66,7 @@ struct Work {
     s = take(panels * d * width);
     z = take(d_padded);
     factor = take(kRows);
-    power =
-        take(3 * kChunk + 1 + (kChannelChunk + 1) * std::max(d_padded, panels * width));
+    power = take(3 * kChunk + 1 + (kChunk + 1) * std::max(d_padded, panels * width));
     end = scratch;
   }
 
@@ -162,14 +159,12 @@ template <class T>
 struct Fade {
   using By = typename Decay<T>::By;
   By by;
-  int64_t chunk;
+  static constexpr int64_t chunk = kChunk;
   int64_t span;   // numbers in one power: 1, D or E
   const T* up;    // [chunk + 1, span]  g^n
   const T* down;  // [chunk] of By::head: g^(chunk - 1 - n), then zeros
 
   Fade(const Decay<T>& decay, Work<T>& w) : by(decay.by), up(w.power), down(nullptr) {
-    const bool wide = by == By::channel || by == By::column;
-    chunk = wide ? kChannelChunk : kChunk;
     span = by == By::channel ? w.d_padded : by == By::column ? w.panels * w.width : 1;
     if (by == By::none) return;
     std::fill(w.power, w.power + (chunk + 1) * span, T{0});

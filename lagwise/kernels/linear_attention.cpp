@@ -32,7 +32,7 @@ HWY_INLINE void invert(T den, T& factor) {
 /// stands between the state and the chunk's first row.
 template <class T>
 HWY_NOINLINE void divide_chunk(const Denominator<T>& denominator, const Fade<T>& fade,
-                             int64_t begin, int64_t rows, int64_t lead, Work<T>& w) {
+                               int64_t begin, int64_t rows, int64_t lead, Work<T>& w) {
   using By = typename Decay<T>::By;
   using From = typename Denominator<T>::From;
   if (denominator.from == From::none) return std::fill(w.factor, w.factor + rows, T{1});
@@ -79,7 +79,7 @@ HWY_INLINE void fade_channels(const Fade<T>& fade, int64_t rows, int64_t lead,
 /// One panel of columns: o = q S + scores v, then S = g^rows S + k^T v.
 template <class T>
 HWY_NOINLINE void advance_panel(const Fade<T>& fade, int64_t panel, int64_t rows,
-                              int64_t lead, Work<T>& w) {
+                                int64_t lead, Work<T>& w) {
   using By = typename Decay<T>::By;
   const int64_t stride = round_up(fade.chunk, w.width), width = w.width;
   T* s = w.s + panel * w.d * width;
@@ -157,15 +157,15 @@ void absorb_of(const Rows<T>& k, const Rows<T>& v, MatView<T> s, T* z, T* scratc
   load_state<T>(s, w, w.s);
   std::fill(w.z, w.z + w.d_padded, T{0});
   if (z) std::copy_n(z, w.d, w.z);
-  for (int64_t begin = 0; begin < k.x.rows; begin += kAbsorbChunk) {
-    const int64_t rows = std::min(kAbsorbChunk, k.x.rows - begin);
+  for (int64_t begin = 0; begin < k.x.rows; begin += kPlainChunk) {
+    const int64_t rows = std::min(kPlainChunk, k.x.rows - begin);
     load_rows(k, begin, rows, w.dense(w.k));
-    load_rows(v, begin, rows, w.values(kAbsorbChunk));
+    load_rows(v, begin, rows, w.values(kPlainChunk));
     if (z)
       for (int64_t b = 0; b < rows; ++b)
         add_scaled<T>(w.z, T{1}, w.k + b * w.d_padded, nullptr, w.d_padded);
     for (int64_t p = 0; p < w.panels; ++p)
-      multiply<T>({w.k, 1, w.d_padded}, w.v + p * kAbsorbChunk * w.width, w.width,
+      multiply<T>({w.k, 1, w.d_padded}, w.v + p * kPlainChunk * w.width, w.width,
                   w.s + p * w.d * w.width, w.width, w.d, rows, true);
   }
   store_state<T>(w, w.s, s);
@@ -180,8 +180,8 @@ void read_state_of(const Rows<T>& q, const Denominator<T>& denominator,
   load_state<T>(s, w, w.s);
   std::fill(w.z, w.z + w.d_padded, T{0});
   if (denominator.z) std::copy_n(denominator.z, w.d, w.z);
-  for (int64_t begin = 0; begin < q.x.rows; begin += kChunk) {
-    const int64_t rows = std::min(kChunk, q.x.rows - begin);
+  for (int64_t begin = 0; begin < q.x.rows; begin += kPlainChunk) {
+    const int64_t rows = std::min(kPlainChunk, q.x.rows - begin);
     load_rows(q, begin, rows, w.dense(w.q));
     for (int64_t a = 0; a < rows; ++a) {
       T den = T{1};

@@ -24,11 +24,16 @@ FeatureMap read_map(Spec& spec) {
                               spec.name() + "'");
 }
 
+/// Remembers the last text: a step has no time to parse it again.
 FeatureMap feature_map(const char* op, const std::string& text) {
+  thread_local std::string last = "none";
+  thread_local FeatureMap map;
+  if (text == last) return map;
   try {
     Spec spec(text);
-    const FeatureMap map = read_map(spec);
+    const FeatureMap read = read_map(spec);
     spec.finish();
+    map = read, last = text;
     return map;
   } catch (const std::invalid_argument& error) {
     TORCH_CHECK(false, op, ": ", error.what());
