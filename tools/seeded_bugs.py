@@ -23,6 +23,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 LINEAR = "lagwise/kernels/linear_attention.cpp"
 MAPS = "lagwise/kernels/feature_map-inl.h"
+CHUNK = "lagwise/kernels/chunk-inl.h"
 ROWS = "lagwise/kernels/rows-inl.h"
 BACKWARD = "lagwise/ops/linear_backward_cpu.cpp"
 
@@ -37,7 +38,7 @@ class Bug(NamedTuple):
 
 BUGS = [
     Bug("wrong tail: padding of a row holds phi(0) instead of 0", "kernels", ROWS,
-        "std::fill(to + cols, to + width, T{0});  // phi(0) need not be 0", ""),
+        "std::fill(to + cols, to + panel_width<T>(), T{0});  // phi(0) need not be 0", ""),
     Bug("wrong tail: a short last chunk ages z like a whole one", "kernels", LINEAR,
         "const T* past = fade.power(rows - 1 + lead);",
         "const T* past = fade.power(fade.chunk - 1 + lead);"),
@@ -49,13 +50,13 @@ BUGS = [
         "scale_by(w.o + a * width, *fade.power(a + lead), width);",
         "scale_by(w.o + a * width, *fade.power(a), width);"),
     Bug("state not carried out", "kernels", LINEAR,
-        "  store_state<T>(w, s);\n  if (denominator.z)", "  if (denominator.z)"),
+        "  store_state<T>(w, w.s, s);\n  if (denominator.z)", "  if (denominator.z)"),
     Bug("normaliser's state not carried out", "kernels", LINEAR,
         "  if (denominator.z) std::copy_n(w.z, w.d, denominator.z);\n", ""),
-    Bug("a row does not see itself", "kernels", LINEAR,
+    Bug("a row does not see itself", "kernels", CHUNK,
         "std::fill(row + a + 1, row + round_up(a + 1, w.width), T{0});",
         "std::fill(row + a, row + round_up(a + 1, w.width), T{0});"),
-    Bug("the denominator sees the next row", "kernels", LINEAR,
+    Bug("the denominator sees the next row", "kernels", CHUNK,
         "std::fill(row + a + 1, row + round_up(a + 1, w.width), T{0});",
         "std::fill(row + a + 2, row + round_up(a + 2, w.width), T{0});"),
     Bug("a tile of rows sees its own future", "kernels", "lagwise/kernels/tile-inl.h",
@@ -70,6 +71,10 @@ BUGS = [
     Bug("wrong derivative of elu1", "kernels", MAPS,
         "hn::IfThenElse(hn::Gt(x, hn::Zero(tag)), one, exp_of_negative(tag, x));",
         "hn::IfThenElse(hn::Gt(x, hn::Zero(tag)), one, value(tag, one));"),
+    Bug("the slope of the state forgets its own steps", "kernels",
+        "lagwise/kernels/decay_gradient.cpp",
+        "fade_slope(s_slope + d * width, s + d * width, rows, power(rows), width);",
+        "fade_slope(s_slope + d * width, s + d * width, 0, power(rows), width);"),
     Bug("a step forgets to fade z", "kernels", "lagwise/kernels/linear_step.cpp",
         "z = g[d] * z + k[d];", "z = z + k[d];"),
     Bug("clamped rows send a gradient into the denominator", "ops",
@@ -84,7 +89,7 @@ BUGS = [
         "return std::exp(log(0, call_.decay_by == DecayBy::head ? 0 : d));",
         "return T{1} + 0 * log(0, call_.decay_by == DecayBy::head ? 0 : d);"),
     Bug("gradient of the state after the last key lost", "ops", BACKWARD,
-        "if (pair_.d_s1.defined()) pair_.d_s0.copy_(pair_.d_s1);", ""),
+        "if (call_.causal && pair_.d_s1.defined()) pair_.d_s0.copy_(pair_.d_s1);", ""),
     Bug("a strip misses its last column", "ops", "lagwise/ops/heads.h",
         "cut(i), cut(i + 1)}", "cut(i), cut(i + 1) - (i + 1 < strips ? 1 : 0)}"),
 ]
