@@ -21,7 +21,7 @@ struct Times {
 /// `repetition_ms`; `budget_ms` bounds all repetitions of a side together, but
 /// `least` of them are always made.
 struct Patience {
-  int least = 5, most = 9;
+  int least = 5, most = 25;
   double repetition_ms = 2;
   double budget_ms = 1000;
 };
