@@ -76,6 +76,26 @@ HWY_INLINE void fade_channels(const Fade<T>& fade, int64_t rows, int64_t lead,
   }
 }
 
+/// Before k^T v is added: values age to the end of the chunk, the state by all of it.
+template <class T>
+HWY_INLINE void fade_panel(const Fade<T>& fade, const T* column, int64_t rows,
+                           int64_t lead, int64_t d, int64_t width, T* v, T* s) {
+  using By = typename Decay<T>::By;
+  const int64_t age = rows - 1 + lead;
+  for (int64_t b = 0; b < rows; ++b) {
+    T* row = v + b * width;
+    if (fade.by == By::head) scale_by(row, *fade.power(rows - 1 - b), width);
+    if (fade.by == By::column)
+      scale_by(row, column + (rows - 1 - b) * fade.span, width);
+  }
+  for (int64_t i = 0; i < d; ++i) {
+    T* row = s + i * width;
+    if (fade.by == By::head) scale_by(row, *fade.power(age), width);
+    if (fade.by == By::channel) scale_by(row, fade.power(age)[i], width);
+    if (fade.by == By::column) scale_by(row, column + age * fade.span, width);
+  }
+}
+
 /// One panel of columns: o = q S + scores v, then S = g^rows S + k^T v.
 template <class T>
 HWY_NOINLINE void advance_panel(const Fade<T>& fade, int64_t panel, int64_t rows,
@@ -101,20 +121,7 @@ HWY_NOINLINE void advance_panel(const Fade<T>& fade, int64_t panel, int64_t rows
     multiply_lower<T>({w.scores, stride, 1}, v, width, w.o, width, rows);
   }
 
-  const int64_t age = rows - 1 + lead;
-  for (int64_t b = 0; b < rows; ++b) {
-    T* row = v + b * width;
-    if (fade.by == By::head) scale_by(row, *fade.power(rows - 1 - b), width);
-    if (fade.by == By::column)
-      scale_by(row, column + (rows - 1 - b) * fade.span, width);
-  }
-  if (fade.by != By::none)
-    for (int64_t i = 0; i < w.d; ++i) {
-      T* row = s + i * width;
-      if (fade.by == By::head) scale_by(row, *fade.power(age), width);
-      if (fade.by == By::channel) scale_by(row, fade.power(age)[i], width);
-      if (fade.by == By::column) scale_by(row, column + age * fade.span, width);
-    }
+  if (fade.by != By::none) fade_panel(fade, column, rows, lead, w.d, width, v, s);
   multiply<T>({w.k, 1, w.d_padded}, v, width, s, width, w.d, rows, true, w.ahead);
 }
 
