@@ -14,10 +14,10 @@ setup:  ## install the missing Debian packages that build and test need
 	@tools/setup build test
 
 .PHONY: build
-build:  ## build/release/lagwise, the program (fresh machine: about 10 minutes)
+build:  ## build/release/lagwise and its libraries (fresh machine: about 10 minutes)
 	@$(STAGE) packages tools/setup build
 	@test -f $(BUILD)/build.ninja || $(CONFIGURE)
-	@$(STAGE) build cmake --build $(BUILD) --target lagwise_program
+	@$(STAGE) build cmake --build $(BUILD) --target lagwise_program lagwise_kernels
 
 .PHONY: demo
 demo:  ## show when linear attention overtakes exact attention
@@ -26,8 +26,8 @@ demo:  ## show when linear attention overtakes exact attention
 	@$(BUILD)/lagwise bench crossover --quick
 
 .PHONY: test
-test:  ## all tests and checks (fresh machine: 20 to 35 minutes)
-	@echo "A fresh machine needs 20 to 35 minutes in all; a second run a few."
+test:  ## all tests and checks (fresh machine: about 20 minutes)
+	@echo "A fresh machine needs about 20 minutes in all; a second run a few."
 	@$(STAGE) packages tools/setup build test
 	@mkdir -p build
 	@$(CONFIGURE) -DLAGWISE_BUILD_TESTS=ON > build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
@@ -52,11 +52,14 @@ bench:  ## micro-benchmarks of the kernels (Google Benchmark), then lagwise benc
 	@$(BUILD)/lagwise bench linear
 
 .PHONY: fuzz
-fuzz:  ## every fuzz target for a minute
+fuzz:  ## every fuzz target for a minute, from its seeds in fuzz/corpus
 	@tools/setup build test
 	@tools/preset fuzz
-	@for program in build/fuzz/fuzz_*; do \
-	  if [ -x "$$program" ]; then "$$program" -max_total_time=60 || exit 1; fi; done
+	@for source in fuzz/*.cpp; do \
+	  name=$$(basename "$$source" .cpp); \
+	  mkdir -p "build/fuzz/found/$$name"; \
+	  "build/fuzz/fuzz_$$name" -max_total_time=60 -artifact_prefix=build/fuzz/ \
+	    "build/fuzz/found/$$name" "fuzz/corpus/$$name" || exit 1; done
 
 .PHONY: seeded-bugs
 seeded-bugs:  ## plant known bugs one by one and expect the tests to go red

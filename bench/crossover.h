@@ -14,7 +14,7 @@ struct Point {
 };
 
 struct Curve {
-  std::string label;          ///< exact, linear (none), linear (elu1)
+  std::string label;          ///< "exact", "linear, none", "linear, elu1"
   std::vector<Point> points;  ///< by rising n
   std::string stopped;        ///< why there are no further points, if so
 };

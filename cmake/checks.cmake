@@ -23,6 +23,6 @@ set_tests_properties(python PROPERTIES
 # The torch-free layers once more: under sanitizers, and from another compiler.
 lagwise_check(sanitised sanitised tools/preset asan --test)
 lagwise_check(clang clang tools/preset clang --test)
-lagwise_check(fuzzers clang tools/preset fuzz)
+lagwise_check(fuzzers clang tools/preset fuzz --test)
 set_tests_properties(install sanitised clang fuzzers PROPERTIES PROCESSORS 2)
 set_tests_properties(packages PROPERTIES DEPENDS "sanitised;clang;fuzzers")  # reads their trees

@@ -28,8 +28,18 @@ if(LAGWISE_TORCH)
   endif()
 endif()
 
-install(DIRECTORY lagwise/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lagwise
-        FILES_MATCHING PATTERN "*.h" PATTERN "cli" EXCLUDE)
+# The public headers: what a program outside this repository may include.
+set(core_headers mat_view version spec nearest noise errors)
+list(TRANSFORM core_headers REPLACE "(.+)" "lagwise/core/\\1.h")
+file(GLOB kernels_headers CONFIGURE_DEPENDS lagwise/kernels/*.h)
+list(FILTER kernels_headers EXCLUDE REGEX "-inl\\.h$")
+set(ops_headers)
+if(LAGWISE_TORCH)
+  set(ops_headers lagwise/ops/linear_attention.h)
+endif()
+foreach(layer core kernels ops)
+  install(FILES ${${layer}_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lagwise/${layer})
+endforeach()
 
 configure_package_config_file(cmake/lagwise-config.cmake.in lagwise-config.cmake
   INSTALL_DESTINATION ${config_dir} NO_SET_AND_CHECK_MACRO)

@@ -12,7 +12,24 @@ fail() {
   exit 1
 }
 
+# Besides the targets of `make build`, nothing may be needed.
+targets=$(make -n -C "$root" build | sed -n 's/.* --target //p')
+# shellcheck disable=SC2086  # targets are words
+ninja -C "$build" -t commands $targets >"$work/commands"
+products=$(sed -nE 's/.* TYPE (STATIC_LIBRARY|SHARED_LIBRARY|EXECUTABLE) FILES ".*\/(.*)"\)$/\2/p' \
+  "$build/cmake_install.cmake")
+[ -n "$products" ] || fail "no programs and libraries among the install rules"
+for product in $products; do
+  grep -qE "[ /]$product( |\$)" "$work/commands" ||
+    fail "$product is installed, but make build does not build it"
+done
+
 cmake --install "$build" --prefix "$work/first" >/dev/null
+for kind in test reference problem outcome layout all_pairs -inl.h; do
+  if find "$work/first/include" -name "*$kind*" | grep .; then
+    fail "the headers above are not public"
+  fi
+done
 if grep -rlE "$root|$work" --include='*.cmake' --include='*.pc' "$work/first"; then
   fail "the files above contain paths of the build"
 fi

@@ -65,7 +65,7 @@ BUGS = [
         "return denominator.clamp ? std::max(raw, denominator.eps) : "
         "raw + denominator.eps;", "return raw;"),
     Bug("a denominator of zero divides", "kernels", LINEAR,
-        "factor = den == T{0} ? T{0} : T{1} / den;", "factor = T{1} / den;"),
+        "return den == T{0} ? T{0} : T{1} / den;", "return T{1} / den;"),
     Bug("steps between columns ignored", "kernels", ROWS,
         "to[j] = from[j * step];", "to[j] = from[j];"),
     Bug("wrong derivative of elu1", "kernels", MAPS,

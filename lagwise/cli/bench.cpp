@@ -5,10 +5,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -16,12 +14,16 @@
 #include "bench/crossover_text.h"
 #include "bench/linear_cases.h"
 #include "bench/timing.h"
+#include "lagwise/cli/checks.h"
+#include "lagwise/cli/replace_file.h"
 #include "lagwise/cli/verbs.h"
 
 namespace lagwise::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr int kMostThreads = 256;
 
 /// A line on the terminal that each next one overwrites; nothing in a log file.
 void show_progress(const std::string& text) {
@@ -139,17 +141,8 @@ void print_crossover(const std::vector<bench::Panel>& panels,
   }
 }
 
-/// Opened before the measuring, so that a wrong name fails at once.
-std::ofstream open_page(const std::string& file) {
-  std::ofstream page;
-  if (file.empty()) return page;
-  page.open(file);
-  if (!page) throw std::runtime_error("cannot write " + file);
-  return page;
-}
-
 void run_crossover(const CrossoverFlags& flags) {
-  std::ofstream page = open_page(flags.html);
+  if (!flags.html.empty()) check_replaceable(flags.html);
   bench::keep_freed_memory();
   bench::CrossoverPlan plan =
       flags.quick ? bench::quick_crossover() : bench::CrossoverPlan();
@@ -159,10 +152,8 @@ void run_crossover(const CrossoverFlags& flags) {
   show_progress("");
   const std::string settings = fmt::format("8 heads, {} thread(s); {}", plan.threads,
                                            bench::describe_settings());
-  if (page.is_open()) {
-    page << bench::crossover_html(panels, settings) << std::flush;
-    if (!page) throw std::runtime_error("cannot write " + flags.html);
-  }
+  if (!flags.html.empty())
+    replace_file(flags.html, bench::crossover_html(panels, settings));
   if (!flags.json) return print_crossover(panels, settings);
   Json array = Json::array();
   for (const bench::Panel& panel : panels) array.push_back(panel_json(panel));
@@ -172,28 +163,37 @@ void run_crossover(const CrossoverFlags& flags) {
 
 void add_linear(CLI::App& bench) {
   CLI::App* verb = bench.add_subcommand(
-      "linear", "Linear attention against the token-by-token loop, torch and itself");
+      "linear",
+      "Time linear attention against the token-by-token loop, torch and itself");
   const auto flags = std::make_shared<LinearFlags>();
-  verb->add_flag("--json", flags->json, "An array of rows instead of a table");
-  verb->add_flag("--quick", flags->quick, "Shorter sequences, fewer repetitions");
-  verb->add_option("--threads", flags->threads,
-                   "Thread counts of the comparisons with baselines, such as 1,2")
+  verb->add_flag("--json", flags->json,
+                 "Print a JSON array of rows instead of a table");
+  verb->add_flag("--quick", flags->quick,
+                 "Measure shorter sequences with fewer repetitions");
+  verb->add_option(
+          "--threads", flags->threads,
+          "Compare with baselines at these thread counts, 1 to 256, such as 1,2")
       ->delimiter(',')
-      ->check(CLI::Range(1, 256))
+      ->check(whole_number(1, kMostThreads))
       ->capture_default_str();
   verb->callback([flags] { run_linear(*flags); });
 }
 
 void add_crossover(CLI::App& bench) {
   CLI::App* verb = bench.add_subcommand(
-      "crossover", "From what length on linear attention beats naive exact attention");
+      "crossover",
+      "Find the length from which linear attention beats naive exact attention");
   const auto flags = std::make_shared<CrossoverFlags>();
-  verb->add_flag("--json", flags->json, "The panels as an array instead of tables");
-  verb->add_flag("--quick", flags->quick, "Fewer widths and lengths; under a minute");
-  verb->add_option("--threads", flags->threads, "Threads; all cores unless given")
-      ->check(CLI::Range(1, 256));
+  verb->add_flag("--json", flags->json,
+                 "Print a JSON array of panels instead of tables");
+  verb->add_flag("--quick", flags->quick,
+                 "Measure fewer widths and lengths, in under a minute");
+  verb->add_option("--threads", flags->threads,
+                   "Use this many threads, 1 to 256; all cores unless given")
+      ->check(whole_number(1, kMostThreads));
   verb->add_option("--html", flags->html,
-                   "Also write a self-contained page to this file");
+                   "Write a self-contained page to this file as well")
+      ->check(file_name());
   verb->callback([flags] { run_crossover(*flags); });
 }
 

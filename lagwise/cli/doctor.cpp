@@ -161,9 +161,10 @@ void print_text() {
 
 void add_doctor(CLI::App& app) {
   CLI::App* verb = app.add_subcommand(
-      "doctor", "what is installed, what this machine offers, what is switched off");
+      "doctor",
+      "Show what is installed, what this machine offers and what is switched off");
   const auto json = std::make_shared<bool>(false);
-  verb->add_flag("--json", *json, "print one JSON object");
+  verb->add_flag("--json", *json, "Print one JSON object instead of text");
   verb->callback([json] { *json ? print_json() : print_text(); });
 }
 

@@ -19,9 +19,9 @@ constexpr const char* kExitCodes = R"(Exit codes:
   0    done
   1    failed for another reason than those below
   2    the command line or an option is wrong
-  3    a file has wrong contents or a wrong format
-  4    training diverged
-  130  interrupted, after saving)";
+  3    a file has wrong contents or a wrong format (reserved for verbs to come)
+  4    training diverged (reserved for verbs to come)
+  130  interrupted, after saving (reserved for verbs to come))";
 
 bool is_option(const std::string& word) { return word.starts_with('-'); }
 
@@ -32,60 +32,128 @@ std::vector<std::string> verb_names(const CLI::App& app) {
   return names;
 }
 
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// "bench, doctor (see lagwise --help)"
+std::string legal_verbs(const CLI::App& app, const std::string& path) {
+  return fmt::format("{} (see {} --help)", fmt::join(verb_names(app), ", "), path);
+}
+
+// "--json" of "--json=1"
+std::string option_part(const std::string& word) {
+  return word.substr(0, word.find('='));
+}
+
+// An option of a verb may take the next word as its value, which then is no verb.
+[[noreturn]] void refuse_verb(const CLI::App& app, const std::string& path,
+                              const std::string& word, const std::string& previous) {
+  const std::vector<std::string> names = verb_names(app);
+  if (is_option(previous) && !contains(option_names(app), option_part(previous)))
+    throw std::invalid_argument(
+        fmt::format("'{}' is no option of {}; those of a verb belong after it: {}",
+                    previous, path, legal_verbs(app, path)));
+  std::string meant = nearest(word, names);
+  if (!meant.empty()) meant = fmt::format("did you mean '{}'? ", meant);
+  throw std::invalid_argument(
+      fmt::format("'{}' is no verb of {}; {}{}: {}", word, path, meant,
+                  meant.empty() ? "its verbs" : "Its verbs", legal_verbs(app, path)));
+}
+
 // Checks the leading words against the verbs, and theirs: `bench`, `bench linear`.
 // CLI11 would only say that some argument "was not expected".
 void check_verbs(const CLI::App& program, const std::vector<std::string>& words) {
   const CLI::App* app = &program;
-  std::string path = "lagwise";
+  std::string path = "lagwise", previous;
   for (const std::string& word : words) {
-    if (is_option(word) && app == &program) continue;  // those take no values
     const std::vector<std::string> names = verb_names(*app);
-    if (is_option(word) || names.empty()) return;
-    if (std::find(names.begin(), names.end(), word) == names.end())
-      throw std::invalid_argument(fmt::format("'{}' is no verb of {}{} (see {} --help)",
-                                              word, path, did_you_mean(word, names),
-                                              path));
-    path += " " + word;
-    app = app->get_subcommand(word);
+    if (names.empty() || (is_option(word) && app != &program)) return;
+    if (!is_option(word)) {  // those of the program take no values
+      if (!contains(names, word)) refuse_verb(*app, path, word, previous);
+      path += " " + word;
+      app = app->get_subcommand(word);
+    }
+    previous = word;
   }
 }
 
-// The options of the verb that was asked for, and of what stands above it.
-std::vector<std::string> option_names(const CLI::App& program) {
-  std::vector<std::string> names;
-  for (const CLI::App* app = &program; app != nullptr;) {
-    for (const CLI::Option* option : app->get_options())
-      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    const std::vector<CLI::App*> next = app->get_subcommands();
-    app = next.empty() ? nullptr : next.front();
+/// The verb that was asked for, as far as CLI11 came.
+struct Asked {
+  const CLI::App* app;
+  std::string path;                  ///< "lagwise bench linear"
+  std::vector<std::string> options;  ///< its own and those above it, "--json"
+};
+
+Asked asked_for(const CLI::App& program) {
+  Asked asked{&program, "lagwise", option_names(program)};
+  while (!asked.app->get_subcommands().empty()) {
+    asked.app = asked.app->get_subcommands().front();
+    asked.path += " " + asked.app->get_name();
+    for (const std::string& name : option_names(*asked.app))
+      asked.options.push_back(name);
   }
-  return names;
+  return asked;
+}
+
+// Dashes are not compared: they would make any two short options look alike.
+std::string nearest_option(const std::string& word,
+                           const std::vector<std::string>& options) {
+  std::vector<std::string> bare;
+  for (const std::string& option : options) bare.push_back(option.substr(2));
+  const size_t dashes = std::min(word.find_first_not_of('-'), word.size());
+  const std::string found = nearest(word.substr(dashes), bare);
+  return found.empty() ? "" : "; did you mean '--" + found + "'?";
 }
 
 [[noreturn]] void refuse_extras(const CLI::App& program) {
   const std::vector<std::string> extras = program.remaining(true);
   const std::string first = extras.empty() ? "" : extras.front();
-  const std::string option = first.substr(0, first.find('='));
-  throw std::invalid_argument(fmt::format("unexpected '{}'{}", first,
-                                          did_you_mean(option, option_names(program))));
+  const std::string option = option_part(first);
+  const Asked asked = asked_for(program);
+  // CLI11 refuses an option of this verb only where the verb has not been read yet.
+  const std::string hint = contains(asked.options, option)
+                               ? fmt::format("; it belongs after '{}'", asked.path)
+                               : nearest_option(option, asked.options);
+  throw std::invalid_argument(
+      fmt::format("unexpected '{}'{} (see {} --help)", first, hint, asked.path));
 }
 
 // CLI11 says "A subcommand is required", of whatever program.
 [[noreturn]] void ask_for_verb(const CLI::App& program) {
-  const CLI::App* app = &program;
-  std::string path = "lagwise";
-  while (!app->get_subcommands().empty()) {
-    app = app->get_subcommands().front();
-    path += " " + app->get_name();
+  const Asked asked = asked_for(program);
+  throw std::invalid_argument(fmt::format("{} needs a verb: {}", asked.path,
+                                          legal_verbs(*asked.app, asked.path)));
+}
+
+// CLI11 says "--threads: 1 required INT missing". Returns if it said another thing.
+void refuse_count(const CLI::App& program, const CLI::ArgumentMismatch& error) {
+  const std::string said = error.what();
+  const Asked asked = asked_for(program);
+  for (const CLI::Option* option : asked.app->get_options()) {
+    using Mismatch = CLI::ArgumentMismatch;
+    const std::string name = option->get_name();
+    const Mismatch missing = Mismatch::TypedAtLeast(name, 1, option->get_type_name());
+    const Mismatch repeated = Mismatch::AtMost(name, 1, option->results().size());
+    const bool needs = said == missing.what();
+    if (!needs && said != repeated.what()) continue;
+    throw std::invalid_argument(
+        fmt::format("{} {} (see {} --help)", name,
+                    needs ? "needs a value" : "was given more than once", asked.path));
   }
-  throw std::invalid_argument(fmt::format("{} needs a verb: {} (see {} --help)", path,
-                                          fmt::join(verb_names(*app), ", "), path));
 }
 
 void run(CLI::App& program, const std::vector<AddVerb>& verbs,
          std::vector<std::string> words) {
-  program.set_version_flag("--version", version_line());
-  const std::string trace = "on failure, say more than one line";
+  program.set_version_flag("--version", version_line(), "Print the version and exit");
+  const std::string trace = "Print more than one line on failure";
   program.add_flag("--trace", trace);
   program.footer(kExitCodes);
   program.require_subcommand(1);
@@ -98,6 +166,9 @@ void run(CLI::App& program, const std::vector<AddVerb>& verbs,
     program.parse(words);
   } catch (const CLI::ExtrasError&) {
     refuse_extras(program);
+  } catch (const CLI::ArgumentMismatch& error) {
+    refuse_count(program, error);
+    throw;
   } catch (const CLI::RequiredError& error) {
     if (program.remaining_size(true) > 0) refuse_extras(program);
     const CLI::RequiredError verb_missing = CLI::RequiredError::Subcommand(1);

@@ -57,20 +57,21 @@ class NoiseRow {
 /// There is no state to advance, so threads and processes agree without talking,
 /// any length can be extended, and a run resumes by knowing its seed and step.
 ///
-///     key     = P2[seed / 2^32](P2[seed mod 2^32](stream 16 | micro_step 16 | step
-///     32)) counter = head 16 | feature 24 | realisation 24 | layer 16 | kind 2 |
-///     position/4 46 w_0..w_3 = P4[key](counter)        word w_(position mod 4) serves
-///     the position
+///     moment   = stream 16 | micro_step 16 | step 32
+///     key      = P2[seed / 2^32](P2[seed mod 2^32](moment))
+///     counter  = head 16 | feature 24 | realisation 24
+///                | layer 16 | kind 2 | position/4 46
+///     w_0..w_3 = P4[key](counter): word w_(position mod 4) serves the position
 ///
-/// (highest bits first) with P4 = Philox4x32-10, P2 = Philox2x32-10: for a given
-/// key each permutes its counters. So no two coordinates of one seed ever share a
-/// key and counter, and those of two seeds do with probability 2^-64.
+/// (fields with their bits, highest first) with P4 = Philox4x32-10, P2 = Philox2x32-10:
+/// for a given key each permutes its counters. So no two coordinates of one seed ever
+/// share a key and counter, and those of two seeds do with probability 2^-64.
 ///
 ///     uniform  u(w) = (w + 1/2) / 2^32
 ///     sign     +1 if the top bit of w is set, else -1
 ///     normal   of words 0 and 1, and again of 2 and 3 (Box and Muller, 1958):
-///              sqrt(-2 ln u(w_0)) cos(2 pi u(w_1)),  sqrt(-2 ln u(w_0)) sin(2 pi
-///              u(w_1))
+///              r cos(a) and r sin(a)
+///              with r = sqrt(-2 ln u(w_0)), a = 2 pi u(w_1)
 ///
 /// Numerics  the same bits on every machine and compiler, for ever: a test pins
 ///           them. Normals use own series for ln, cos and sin, because those of

@@ -25,8 +25,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr int64_t kChunk = 16;
 constexpr int64_t kPlainChunk = 64;  // of absorb and read_state: only the walk counts
 
-/// The scratch of one pass. C rows of a chunk, D and E the widths padded to
-/// whole panels, W the width of a panel.
+/// The scratch of one pass. C rows of a chunk (room for the longest), D and E the
+/// widths padded to whole panels, W the width of a panel.
 template <class T>
 struct Work {
   int64_t d, d_padded, e, width, panels;
@@ -162,7 +162,7 @@ struct Fade {
   static constexpr int64_t chunk = kChunk;
   int64_t span;   // numbers in one power: 1, D or E
   const T* up;    // [chunk + 1, span]  g^n
-  const T* down;  // [chunk] of By::head: g^(chunk - 1 - n), then zeros
+  const T* down;  // [2 chunk] of By::head: g^(chunk - 1 - n), then zeros
 
   Fade(const Decay<T>& decay, Work<T>& w) : by(decay.by), up(w.power), down(nullptr) {
     span = by == By::channel ? w.d_padded : by == By::column ? w.panels * w.width : 1;

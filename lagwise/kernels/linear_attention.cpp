@@ -22,23 +22,23 @@ HWY_INLINE T with_eps(const Denominator<T>& denominator, T raw) {
   return denominator.clamp ? std::max(raw, denominator.eps) : raw + denominator.eps;
 }
 
-/// factor[a] = 1 / den_a, or 0 where nothing can be attended to.
+/// 1 / den, or 0 where nothing can be attended to.
 template <class T>
-HWY_INLINE void invert(T den, T& factor) {
-  factor = den == T{0} ? T{0} : T{1} / den;
+HWY_INLINE T inverse_or_zero(T den) {
+  return den == T{0} ? T{0} : T{1} / den;
 }
 
 /// The row factors of a chunk, and z after it. `lead` is the power of g that
 /// stands between the state and the chunk's first row.
 template <class T>
-HWY_NOINLINE void divide_chunk(const Denominator<T>& denominator, const Fade<T>& fade,
-                               int64_t begin, int64_t rows, int64_t lead, Work<T>& w) {
+HWY_NOINLINE void row_factors(const Denominator<T>& denominator, const Fade<T>& fade,
+                              int64_t begin, int64_t rows, int64_t lead, Work<T>& w) {
   using By = typename Decay<T>::By;
   using From = typename Denominator<T>::From;
   if (denominator.from == From::none) return std::fill(w.factor, w.factor + rows, T{1});
   if (denominator.from == From::given) {
     for (int64_t a = 0; a < rows; ++a)
-      invert(denominator.den(begin + a, 0), w.factor[a]);
+      w.factor[a] = inverse_or_zero(denominator.den(begin + a, 0));
     return;
   }
   const int64_t stride = round_up(fade.chunk, w.width);
@@ -52,7 +52,7 @@ HWY_NOINLINE void divide_chunk(const Denominator<T>& denominator, const Fade<T>&
     if (fade.by == By::head) past *= *fade.power(a + lead);
     const T den = with_eps(denominator, hn::GetLane(hn::SumOfLanes(tag, sum)) + past);
     if (denominator.den.data) denominator.den(begin + a, 0) = den;
-    invert(den, w.factor[a]);
+    w.factor[a] = inverse_or_zero(den);
   }
   const T* past = fade.power(rows - 1 + lead);
   if (fade.by == By::head) scale_by(w.z, *past, w.d_padded);
@@ -148,7 +148,7 @@ void causal_linear_of(const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
       w.ahead.add(x, begin + fade.chunk, begin + 2 * fade.chunk);
     score_chunk(fade, rows, w);
     if (fade.by == By::channel) fade_channels(fade, rows, lead, w);
-    divide_chunk(denominator, fade, begin, rows, lead, w);
+    row_factors(denominator, fade, begin, rows, lead, w);
     for (int64_t p = 0; p < w.panels; ++p) {
       advance_panel(fade, p, rows, lead, w);
       store_panel(sink, begin, rows, p * w.width, w.factor, w.o);
@@ -197,7 +197,7 @@ void read_state_of(const Rows<T>& q, const Denominator<T>& denominator,
         den = with_eps(denominator, dot(w.q + a * w.d_padded, w.z, w.d_padded));
         if (denominator.den.data) denominator.den(begin + a, 0) = den;
       }
-      invert(den, w.factor[a]);
+      w.factor[a] = inverse_or_zero(den);
     }
     for (int64_t p = 0; p < w.panels; ++p) {
       multiply<T>({w.q, w.d_padded, 1}, w.s + p * w.d * w.width, w.width, w.o, w.width,

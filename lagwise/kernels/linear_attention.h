@@ -21,7 +21,7 @@ struct Rows {
 
 /// Where a pass writes: out_i = result_i * phi'(at_i), the chain rule through
 /// a feature map; without `at`, out_i = result_i. Instead of writing rows it can
-/// sum them up: moment += sum_i phi(at_i) result_i.
+/// sum them up, as `decay_gradient` does: moment += sum_i phi(at_i) result_i.
 template <class T>
 struct Sink {
   MatView<T> out = {};       ///< [N, E]; empty: nothing is written
@@ -58,7 +58,7 @@ struct Denominator {
 /// Shapes    q, k [N, D]; v, out [N, E]; s [D, E].
 /// State     s and z are read and advanced in place: two halves equal the whole.
 /// Requires  scratch of linear_scratch<T>(D, E) numbers.
-/// Cost      4 N D E flops and about 2 N C (D + E) within chunks of C rows.
+/// Cost      4 N D E flops and about N C (2 D + E) within chunks of C rows.
 /// Threads   none. Columns of v, s and out may be split between callers: each
 ///           column comes out with the same bits however they are split.
 /// Numerics  a row with den_i = 0 gives zeros.

@@ -10,9 +10,9 @@ namespace lagwise::ops {
 struct LinearOptions {
   bool causal = false;
   std::string feature_map = "none";  ///< none, elu1, relu[:offset=0.001]
-  at::Tensor decay;  ///< [H] or [H, D]: log of the factor per step; causal only
+  at::Tensor decay;  ///< [H] or [H, D]: log of the factor per step, <= 0; causal only
   std::string denominator = "same";  ///< same, separate (q_norm . k_norm), none
-  at::Tensor q_norm, k_norm;  ///< [B, H, N, F], [B, H, M, F]: un-encoded features
+  at::Tensor q_norm, k_norm;  ///< [B, H, N, F], [B, H, M, F]; also go through the map
   double eps = 1e-6;
   std::string eps_mode = "add";  ///< add: den + eps; clamp: max(den, eps)
 };

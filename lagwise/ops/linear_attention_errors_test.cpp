@@ -6,6 +6,7 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <string>
 #include <vector>
@@ -122,6 +123,39 @@ TEST(LinearAttentionErrors, RefusesAnUnknownOptionOfAFeatureMap) {
   expect_refused(not_a_number, {"expected", "offset", "much"});
   nothing_to_set.options.feature_map = "elu1:offset=1";
   expect_refused(nothing_to_set, {"offset"});
+}
+
+TEST(LinearAttentionErrors, RefusesAnOffsetBelowZero) {
+  Call call;
+  call.options.feature_map = "relu:offset=-1";
+  expect_refused(call, {"expected offset >= 0", "got -1"});
+}
+
+TEST(LinearAttentionErrors, RefusesTensorsOfAnotherDevice) {
+  Call k, decay;
+  k.k = k.k.to(at::kMeta);
+  expect_refused(k, {"expected k on the same device as q", "cpu", "got meta"});
+  decay.options.causal = true;
+  decay.options.decay = at::zeros({3}, at::kFloat).to(at::kMeta);
+  expect_refused(decay, {"expected decay on the same device", "got meta"});
+}
+
+TEST(LinearAttentionErrors, RefusesADecayThatGrows) {
+  for (const double wrong : {0.9, std::nan("")}) {
+    Call call;
+    call.options.causal = true;
+    call.options.decay = at::zeros({3}, at::kFloat);
+    call.options.decay[1].fill_(wrong);
+    expect_refused(call, {"expected decay <= 0", "logarithm", "got"});
+  }
+}
+
+TEST(LinearAttentionErrors, RefusesHalfAState) {
+  Call s, z;
+  s.from.s = at::zeros({2, 3, 5, 6});
+  expect_refused(s, {"expected s and z", "got only s"});
+  z.from.z = at::zeros({2, 3, 5});
+  expect_refused(z, {"expected s and z", "got only z"});
 }
 
 TEST(LinearAttentionErrors, RefusesAnUnknownDenominator) {

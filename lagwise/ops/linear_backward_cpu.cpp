@@ -32,8 +32,8 @@ struct Pair {
   at::Tensor d_s0, d_z0;      // to be filled
   at::Tensor d_decay;         // [B, H, D] f64, zeros to add to; undefined: not asked
 
-  int64_t values() const { return v.defined() ? v.size(3) : 0; }
-  int64_t rows() const { return values() + (d_den.defined() ? 1 : 0); }
+  int64_t value_width() const { return v.defined() ? v.size(3) : 0; }
+  int64_t width() const { return value_width() + (d_den.defined() ? 1 : 0); }
 };
 
 template <class T>
@@ -44,14 +44,14 @@ class Backward {
         decay_(decay),
         pair_(pair),
         d_(pair.q.size(3)),
-        rows_(pair.rows()),
-        state_(rows_ * d_) {}
+        width_(pair.width()),
+        state_size_(width_ * d_) {}
 
   /// `prepare(head)` goes through the division of one head, before its passes.
   template <class Prepare>
   void run(const Prepare& prepare) {
     const bool whole = strips_per_head(heads(), d_) == 1 &&
-                       strips_per_head(heads(), pair_.values()) == 1;
+                       strips_per_head(heads(), pair_.value_width()) == 1;
     if (call_.causal && pair_.d_s1.defined()) pair_.d_s0.copy_(pair_.d_s1);
     if (call_.causal && whole) return run_head_by_head(prepare);
     at::parallel_for(0, heads(), 1, [&](int64_t begin, int64_t end) {
@@ -110,9 +110,9 @@ class Backward {
     const auto last = head_column<const T>(z, strip.head);
     for (int64_t d = 0; d < to.cols; ++d) {
       const int64_t at = strip.begin + d;
-      for (int64_t e = 0; e < pair_.values(); ++e)
+      for (int64_t e = 0; e < pair_.value_width(); ++e)
         to(e, d) = from.data ? from(at, e) : T{0};
-      if (pair_.d_den.defined()) to(rows_ - 1, d) = last.data ? last(at, 0) : T{0};
+      if (pair_.d_den.defined()) to(width_ - 1, d) = last.data ? last(at, 0) : T{0};
     }
   }
 
@@ -124,13 +124,13 @@ class Backward {
   }
 
   int64_t scratch() const {
-    return std::max(kernels::linear_scratch<T>(rows_, d_),
-                    kernels::linear_scratch<T>(d_, pair_.values()));
+    return std::max(kernels::linear_scratch<T>(width_, d_),
+                    kernels::linear_scratch<T>(d_, pair_.value_width()));
   }
 
   // dq_i = sum_{j <= i} g^(i-j) ([d_out_i | d_den_i] . [v_j | 1]) k_j
   void query_pass(Strip strip, T* own) const {
-    const MatView<T> state{own + scratch(), rows_, strip.end - strip.begin,
+    const MatView<T> state{own + scratch(), width_, strip.end - strip.begin,
                            strip.end - strip.begin, 1};
     fill(pair_.s0, pair_.z0, strip, state);
     kernels::causal_linear<T>(
@@ -140,7 +140,7 @@ class Backward {
 
   // dk_j = sum_{i >= j} g^(i-j) ([v_j | 1] . [d_out_i | d_den_i]) q_i
   void key_pass(Strip strip, T* own) const {
-    const MatView<T> state{own + scratch(), rows_, strip.end - strip.begin,
+    const MatView<T> state{own + scratch(), width_, strip.end - strip.begin,
                            strip.end - strip.begin, 1};
     fill(pair_.d_s1, pair_.d_z1, strip, state);
     Sink<T> sink = key_sink(strip);
@@ -152,7 +152,7 @@ class Backward {
     if (!pair_.d_den.defined()) return;
     const auto d_z0 = head_column<T>(pair_.d_z0, strip.head);
     for (int64_t d = strip.begin; d < strip.end; ++d)
-      d_z0(d, 0) = first_factor(strip.head, d) * state(rows_ - 1, d - strip.begin);
+      d_z0(d, 0) = first_factor(strip.head, d) * state(width_ - 1, d - strip.begin);
   }
 
   // dv_j = sum_{i >= j} g^(i-j) (k_j . q_i) d_out_i / den_i
@@ -173,15 +173,15 @@ class Backward {
   // d_decay_d = sum_i q_id (dS_i / dlog g_d) [d_out_i | d_den_i] + <dS_N / dlog g_d,
   // d_s1>
   void decay_pass(Strip strip, T* own) const {
-    const int64_t width = strip.end - strip.begin;
-    T* const space = own + kernels::decay_gradient_scratch<T>(rows_, width);
-    const MatView<T> state{space, rows_, width, width, 1};
-    const MatView<T> slope{space + rows_ * width, rows_, width, width, 1};
-    const MatView<T> d_state{space + 2 * rows_ * width, rows_, width, width, 1};
+    const int64_t cols = strip.end - strip.begin;
+    T* const space = own + kernels::decay_gradient_scratch<T>(width_, cols);
+    const MatView<T> state{space, width_, cols, cols, 1};
+    const MatView<T> slope{space + width_ * cols, width_, cols, cols, 1};
+    const MatView<T> d_state{space + 2 * width_ * cols, width_, cols, cols, 1};
     fill(pair_.s0, pair_.z0, strip, state);
-    std::fill_n(slope.data, rows_ * width, T{0});
+    std::fill_n(slope.data, width_ * cols, T{0});
     auto factors = column_decay<T>(call_, decay_, strip, true).log_factor;
-    if (call_.decay_by == DecayBy::head) factors = {factors.data, 1, width, 0, 0};
+    if (call_.decay_by == DecayBy::head) factors = {factors.data, 1, cols, 0, 0};
     double* const moment =
         pair_.d_decay.template data_ptr<double>() + strip.head * d_ + strip.begin;
     kernels::decay_gradient<T>(gradient(strip.head), values(strip.head),
@@ -189,15 +189,15 @@ class Backward {
                                columns(queries(strip.head), strip).x, call_.map, moment,
                                own);
     fill(pair_.d_s1, pair_.d_z1, strip, d_state);
-    for (int64_t e = 0; e < rows_; ++e)
-      for (int64_t d = 0; d < width; ++d)
+    for (int64_t e = 0; e < width_; ++e)
+      for (int64_t d = 0; d < cols; ++d)
         moment[d] +=
             static_cast<double>(slope(e, d)) * static_cast<double>(d_state(e, d));
   }
 
   template <class Pass>
   void over(int64_t columns, const Pass& pass) {
-    for_each_strip<T>(heads(), columns, scratch() + state_, pass);
+    for_each_strip<T>(heads(), columns, scratch() + state_size_, pass);
   }
 
   /// All passes of a head after each other: its rows stay in the cache.
@@ -207,7 +207,7 @@ class Backward {
       prepare(strip.head);
       query_pass(strip, own);
       key_pass(strip, own);
-      if (pair_.v.defined()) value_pass({strip.head, 0, pair_.values()}, own);
+      if (pair_.v.defined()) value_pass({strip.head, 0, pair_.value_width()}, own);
     });
     run_decay();
   }
@@ -217,13 +217,14 @@ class Backward {
     over(d_, [&](Strip strip, T* own) { query_pass(strip, own); });
     over(d_, [&](Strip strip, T* own) { key_pass(strip, own); });
     if (pair_.v.defined())
-      over(pair_.values(), [&](Strip strip, T* own) { value_pass(strip, own); });
+      over(pair_.value_width(), [&](Strip strip, T* own) { value_pass(strip, own); });
     run_decay();
   }
 
   void run_decay() {
     if (!pair_.d_decay.defined()) return;
-    const int64_t numbers = kernels::decay_gradient_scratch<T>(rows_, d_) + 3 * state_;
+    const int64_t numbers =
+        kernels::decay_gradient_scratch<T>(width_, d_) + 3 * state_size_;
     for_each_strip<T>(heads(), d_, numbers,
                       [&](Strip strip, T* own) { decay_pass(strip, own); });
   }
@@ -233,7 +234,7 @@ class Backward {
   //   dq_i = [d_out_i / den_i | d_den_i] [s1^T | z1],  dk_j = [v_j | 1] r,
   //   dv_j = k_j r^T without its last column
   void run_full() {
-    const at::Tensor r = at::empty({call_.b, call_.h, rows_, d_}, pair_.q.options());
+    const at::Tensor r = at::empty({call_.b, call_.h, width_, d_}, pair_.q.options());
     over(d_, [&](Strip strip, T* own) {
       const auto cut = [&](auto view) { return view.columns(strip.begin, strip.end); };
       const MatView<T> sum = cut(head_view<T>(r, strip.head));
@@ -241,14 +242,14 @@ class Backward {
       kernels::absorb<T>(gradient(strip.head), columns(queries(strip.head), strip), sum,
                          nullptr, own);
       kernels::read_state<T>(values(strip.head), {}, sum, key_sink(strip), own);
-      const MatView<T> state{own + scratch(), rows_, sum.cols, sum.cols, 1};
+      const MatView<T> state{own + scratch(), width_, sum.cols, sum.cols, 1};
       fill(pair_.s1, pair_.z1, strip, state);
       kernels::read_state<T>(gradient(strip.head), {}, state, query_sink(strip), own);
     });
-    if (pair_.d_den.defined()) pair_.d_z0.copy_(r.select(2, rows_ - 1));
+    if (pair_.d_den.defined()) pair_.d_z0.copy_(r.select(2, width_ - 1));
     if (!pair_.v.defined()) return;
-    pair_.d_s0.copy_(r.slice(2, 0, pair_.values()).transpose(2, 3));
-    over(pair_.values(), [&](Strip strip, T* own) {
+    pair_.d_s0.copy_(r.slice(2, 0, pair_.value_width()).transpose(2, 3));
+    over(pair_.value_width(), [&](Strip strip, T* own) {
       const auto cut = [&](auto view) { return view.columns(strip.begin, strip.end); };
       kernels::read_state<T>(keys(strip.head), {},
                              cut(head_view<T>(pair_.d_s0, strip.head)),
@@ -259,7 +260,7 @@ class Backward {
   const LinearCall& call_;
   const at::Tensor& decay_;
   Pair pair_;
-  int64_t d_, rows_, state_;  // widths, and the numbers of one transposed state
+  int64_t d_, width_, state_size_;  // widths, and the numbers of one transposed state
   T one_ = 1;
 };
 

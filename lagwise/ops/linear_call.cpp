@@ -1,5 +1,6 @@
 #include "lagwise/ops/linear_call.h"
 
+#include <ATen/Dispatch.h>
 #include <c10/util/Exception.h>
 
 #include <array>
@@ -18,8 +19,12 @@ constexpr double kReluOffset = 1e-3;  // Performer's: a row of zeros divides by 
 FeatureMap read_map(Spec& spec) {
   if (spec.name() == "none") return {};
   if (spec.name() == "elu1") return {FeatureMap::Kind::elu1};
-  if (spec.name() == "relu")
-    return {FeatureMap::Kind::relu, spec.take("offset", kReluOffset)};
+  if (spec.name() == "relu") {
+    const double offset = spec.take("offset", kReluOffset);
+    if (offset >= 0) return {FeatureMap::Kind::relu, offset};
+    throw std::invalid_argument("relu: expected offset >= 0, got " +
+                                std::to_string(offset));
+  }
   throw std::invalid_argument("expected feature_map none, elu1 or relu, got '" +
                               spec.name() + "'");
 }
@@ -53,17 +58,27 @@ size_t choose(const char* op, const char* option, const std::string& value,
               "'");
 }
 
-/// `x` has these sizes (-1: any), the type of q, and lives on the CPU's side.
+/// "[1, 2, M, 3]": the sizes wanted, a letter where any will do.
+std::string wanted(at::IntArrayRef sizes) {
+  std::string text = "[";
+  for (size_t i = 0; i < sizes.size(); ++i)
+    text += (i ? ", " : "") + (sizes[i] < 0 ? "any" : std::to_string(sizes[i]));
+  return text + "]";
+}
+
+/// `x` has these sizes (-1: any), and the type and device of q.
 void expect(const LinearCall& call, const char* name, const char* shape,
             const at::Tensor& x, at::IntArrayRef sizes) {
   bool fits = x.dim() == static_cast<int64_t>(sizes.size());
   for (size_t i = 0; fits && i < sizes.size(); ++i)
     fits = sizes[i] < 0 || x.size(static_cast<int64_t>(i)) == sizes[i];
-  TORCH_CHECK(fits, call.op, ": expected ", name, " ", shape, " = ", sizes, ", got ",
-              x.sizes());
+  TORCH_CHECK(fits, call.op, ": expected ", name, " ", shape, " = ", wanted(sizes),
+              ", got ", x.sizes());
   TORCH_CHECK(x.scalar_type() == call.q.scalar_type(), call.op, ": expected ", name,
               " of the same type as q, ", call.q.scalar_type(), ", got ",
               x.scalar_type());
+  TORCH_CHECK(x.device() == call.q.device(), call.op, ": expected ", name,
+              " on the same device as q, ", call.q.device(), ", got ", x.device());
 }
 
 void check_sizes(LinearCall& call, bool step) {
@@ -96,10 +111,11 @@ void check_denominator(LinearCall& call, bool step) {
   TORCH_CHECK(call.q_norm.defined() == call.k_norm.defined(), call.op,
               ": expected q_norm and k_norm together, got only ",
               call.q_norm.defined() ? "q_norm" : "k_norm");
-  TORCH_CHECK(given == (call.divide == Divide::separate), call.op,
-              given ? ": expected denominator 'separate' with q_norm and k_norm"
-                    : ": expected q_norm and k_norm with denominator 'separate'",
-              given ? ", got another" : ", got none");
+  TORCH_CHECK(given || call.divide != Divide::separate, call.op,
+              ": expected q_norm and k_norm with denominator 'separate', got none");
+  TORCH_CHECK(!given || call.divide == Divide::separate, call.op,
+              ": expected denominator 'separate' with q_norm and k_norm, got '",
+              call.divide == Divide::same ? "same" : "none", "'");
   call.f = call.divide == Divide::same ? call.d : 0;
   if (!given) return;
   call.f = call.q_norm.dim() > 0 ? call.q_norm.size(-1) : -1;
@@ -114,6 +130,20 @@ void check_denominator(LinearCall& call, bool step) {
   }
 }
 
+/// Factors above 1 would let the past grow without bound; a factor where its
+/// logarithm belongs is the usual reason.
+void check_fades(const LinearCall& call) {
+  if (!call.decay.device().is_cpu()) return;  // meta tensors have no numbers
+  const at::Tensor decay = call.decay.contiguous();
+  AT_DISPATCH_FLOATING_TYPES(decay.scalar_type(), "linear_attention", [&] {
+    for (int64_t i = 0; i < decay.numel(); ++i) {
+      const scalar_t log = decay.data_ptr<scalar_t>()[i];
+      TORCH_CHECK(log <= 0, call.op,
+                  ": expected decay <= 0, the logarithm of a factor, got ", log);
+    }
+  });
+}
+
 void check_decay(LinearCall& call) {
   using DecayBy = LinearCall::DecayBy;
   call.decay_by = DecayBy::none;
@@ -124,9 +154,10 @@ void check_decay(LinearCall& call) {
   call.decay_by = call.decay.dim() == 2 ? DecayBy::channel : DecayBy::head;
   if (call.decay_by == DecayBy::head) {
     expect(call, "decay", "[H] or [H, D]", call.decay, {call.h});
-    return;
+    return check_fades(call);
   }
   expect(call, "decay", "[H] or [H, D]", call.decay, {call.h, call.d});
+  check_fades(call);
   TORCH_CHECK(call.divide != LinearCall::Divide::separate || call.f == call.d, call.op,
               ": expected q_norm of width D = ", call.d,
               " with a decay per channel, got F = ", call.f);
@@ -147,6 +178,10 @@ void check_state(const LinearCall& call, bool step) {
     expect(call, "s", "[B, H, D, E]", call.s, {call.b, call.h, call.d, call.e});
   if (call.z.defined())
     expect(call, "z", "[B, H, F]", call.z, {call.b, call.h, call.f});
+  TORCH_CHECK(
+      call.divide == LinearCall::Divide::none || call.s.defined() == call.z.defined(),
+      call.op, ": expected s and z of a state together, got only ",
+      call.s.defined() ? "s" : "z");
 }
 
 }  // namespace

@@ -27,8 +27,8 @@ MatView<T> head_row(const Tensor& x, int64_t head) {
 
 template <class T>
 void step(const LinearCall& call, const Tensor& decay, const Tensor& z, Tensor& out) {
-  // A thread is worth waking for about 64 KB of state.
-  const int64_t grain = 1 + 65536 / (1 + call.d * call.e * int64_t{sizeof(T)});
+  // Waking a thread can cost more than a small step: only beyond about 1 MB of state.
+  const int64_t grain = 1 + (1 << 20) / (1 + call.d * call.e * int64_t{sizeof(T)});
   const bool divides = call.divide != Divide::none;
   const bool separate = call.divide == Divide::separate;
   const int64_t scratch = kernels::linear_step_scratch<T>(call.d, call.f);

@@ -1,0 +1,29 @@
+#include "lagwise/cli/checks.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <string>
+
+namespace lagwise::cli {
+
+CLI::Validator whole_number(int least, int most) {
+  const auto complaint = [least, most](const std::string& text) -> std::string {
+    int value = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool plain = read.ec == std::errc() && std::to_string(value) == text;
+    if (plain && value >= least && value <= most) return "";
+    return fmt::format("expected a whole number from {} to {}, got '{}'", least, most,
+                       text);
+  };
+  return CLI::Validator(complaint, "");
+}
+
+CLI::Validator file_name() {
+  const auto complaint = [](const std::string& text) -> std::string {
+    return text.empty() ? "expected the name of a file, got ''" : "";
+  };
+  return CLI::Validator(complaint, "");
+}
+
+}  // namespace lagwise::cli

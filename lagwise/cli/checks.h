@@ -1,0 +1,15 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace lagwise::cli {
+
+// What an option's value must be, to hand to `check` of a CLI::Option. The help
+// does not show them: the description of the option says it in words.
+
+/// In plain decimal digits: CLI11 alone would read 010 as 8.
+CLI::Validator whole_number(int least, int most);
+
+CLI::Validator file_name();  ///< anything but nothing
+
+}  // namespace lagwise::cli
