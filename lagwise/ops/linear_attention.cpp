@@ -205,16 +205,20 @@ Four forward_autograd(const Tensor& q, const Tensor& k, const Tensor& v,
 
 // ---- the public operators
 
-Tensor linear_attention_op(const Tensor& q, const Tensor& k, const Tensor& v,
-                           bool causal, c10::string_view map, const Optional& decay,
-                           c10::string_view denominator, const Optional& q_norm,
-                           const Optional& k_norm, double eps,
-                           c10::string_view eps_mode, const Optional& attn_mask) {
+void refuse_mask(const Optional& attn_mask) {
   TORCH_CHECK(
       !attn_mask.has_value(), kOp, ": expected no attn_mask, got one of ",
       attn_mask->sizes(),
       "; linear attention never forms the N x M scores a mask would act on: use "
       "causal=True");
+}
+
+Tensor linear_attention_op(const Tensor& q, const Tensor& k, const Tensor& v,
+                           bool causal, c10::string_view map, const Optional& decay,
+                           c10::string_view denominator, const Optional& q_norm,
+                           const Optional& k_norm, double eps,
+                           c10::string_view eps_mode, const Optional& attn_mask) {
+  refuse_mask(attn_mask);
   return linear_attention(
       q, k, v,
       options_of(decay, q_norm, k_norm, causal, map, denominator, eps, eps_mode));
@@ -224,7 +228,8 @@ std::tuple<Tensor, Tensor, Tensor> linear_attention_stateful_op(
     const Tensor& q, const Tensor& k, const Tensor& v, const Optional& s,
     const Optional& z, bool causal, c10::string_view map, const Optional& decay,
     c10::string_view denominator, const Optional& q_norm, const Optional& k_norm,
-    double eps, c10::string_view eps_mode) {
+    double eps, c10::string_view eps_mode, const Optional& attn_mask) {
+  refuse_mask(attn_mask);
   auto r = linear_attention_stateful(
       q, k, v, {value_or_undefined(s), value_or_undefined(z)},
       options_of(decay, q_norm, k_norm, causal, map, denominator, eps, eps_mode));
@@ -256,8 +261,8 @@ TORCH_LIBRARY_FRAGMENT(lagwise, m) {
       "linear_attention_stateful(Tensor q, Tensor k, Tensor v, Tensor? s=None, "
       "Tensor? z=None, *, bool causal=False, str feature_map=\"none\", "
       "Tensor? decay=None, str denominator=\"same\", Tensor? q_norm=None, "
-      "Tensor? k_norm=None, float eps=1e-6, str eps_mode=\"add\") "
-      "-> (Tensor out, Tensor s, Tensor z)",
+      "Tensor? k_norm=None, float eps=1e-6, str eps_mode=\"add\", "
+      "Tensor? attn_mask=None) -> (Tensor out, Tensor s, Tensor z)",
       linear_attention_stateful_op);
   m.def(
       "_linear_attention(Tensor q, Tensor k, Tensor v, Tensor? s, Tensor? z, "
