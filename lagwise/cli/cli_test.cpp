@@ -59,7 +59,7 @@ void add_break(CLI::App& app) {
 Outcome lagwise(std::vector<std::string> words) {
   ::testing::internal::CaptureStdout();
   ::testing::internal::CaptureStderr();
-  const int code = run_program({add_break, add_doctor}, std::move(words));
+  const int code = run_program({add_break, add_doctor, add_bench}, std::move(words));
   const std::string err = ::testing::internal::GetCapturedStderr();
   return {code, ::testing::internal::GetCapturedStdout(), err};
 }
@@ -88,34 +88,83 @@ TEST(Program, ShowsAnErrorOfTorchWithoutItsBacktrace) {
   expect_failure({"break", "torch"}, 1, "rotate: expected x [B, H, N, D], got [3]");
 }
 
-TEST(Program, SuggestsTheVerbThatWasMeant) {
+TEST(Program, ListsTheVerbsAndSuggestsTheOneThatWasMeant) {
   expect_failure({"dcotor"}, 2,
-                 "'dcotor' is no verb of lagwise; did you mean 'doctor'? (see lagwise "
-                 "--help)");
+                 "'dcotor' is no verb of lagwise; did you mean 'doctor'? Its verbs: "
+                 "break, doctor, bench (see lagwise --help)");
   expect_failure({"--trace=false", "zebra"}, 2,
-                 "'zebra' is no verb of lagwise (see lagwise --help)");
-  expect_failure(
-      {"break", "dtaa"}, 2,
-      "'dtaa' is no verb of lagwise break; did you mean 'data'? (see lagwise "
-      "break --help)");
+                 "'zebra' is no verb of lagwise; its verbs: break, doctor, bench (see "
+                 "lagwise --help)");
+  expect_failure({"bench", "liner"}, 2,
+                 "'liner' is no verb of lagwise bench; did you mean 'linear'? Its "
+                 "verbs: linear, crossover (see lagwise bench --help)");
+  expect_failure({"bench", "lin"}, 2,
+                 "'lin' is no verb of lagwise bench; its verbs: linear, crossover (see "
+                 "lagwise bench --help)");
 }
 
 TEST(Program, SuggestsTheOptionThatWasMeant) {
+  const std::string see = " (see lagwise doctor --help)";
   expect_failure({"doctor", "--josn"}, 2,
-                 "unexpected '--josn'; did you mean '--json'?");
+                 "unexpected '--josn'; did you mean '--json'?" + see);
   expect_failure({"doctor", "--josn=1"}, 2,
-                 "unexpected '--josn=1'; did you mean '--json'?");
-  expect_failure({"--verison"}, 2, "unexpected '--verison'; did you mean '--version'?");
-  expect_failure({"doctor", "doctor"}, 2, "unexpected 'doctor'");
-  expect_failure({"break", "doctor"}, 2,
-                 "'doctor' is no verb of lagwise break (see lagwise break --help)");
+                 "unexpected '--josn=1'; did you mean '--json'?" + see);
+  expect_failure({"doctor", "--frob"}, 2, "unexpected '--frob'" + see);
+  expect_failure({"doctor", "doctor"}, 2, "unexpected 'doctor'" + see);
+  expect_failure(
+      {"--verison"}, 2,
+      "unexpected '--verison'; did you mean '--version'? (see lagwise --help)");
+}
+
+TEST(Program, SaysThatAnOptionBelongsAfterItsVerb) {
+  expect_failure({"--json", "doctor"}, 2,
+                 "unexpected '--json'; it belongs after 'lagwise doctor' (see lagwise "
+                 "doctor --help)");
+  expect_failure({"bench", "--json", "linear"}, 2,
+                 "unexpected '--json'; it belongs after 'lagwise bench linear' (see "
+                 "lagwise bench linear --help)");
+  expect_failure(
+      {"--threads", "2", "bench", "linear"}, 2,
+      "'--threads' is no option of lagwise; those of a verb belong after it: "
+      "break, doctor, bench (see lagwise --help)");
 }
 
 TEST(Program, AsksForAVerb) {
-  expect_failure({}, 2, "lagwise needs a verb: break, doctor (see lagwise --help)");
+  expect_failure({}, 2,
+                 "lagwise needs a verb: break, doctor, bench (see lagwise --help)");
   const Outcome outcome = lagwise({"break"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, StartsWith("lagwise: lagwise break needs a verb: data, "));
+}
+
+TEST(Bench, RefusesWrongThreadCounts) {
+  const std::string expected = "--threads: expected a whole number from 1 to 256, got ";
+  for (const char* verb : {"linear", "crossover"}) {
+    for (const std::string text : {"abc", "0", "257", "010", "1.5", "--quick"})
+      expect_failure({"bench", verb, "--threads", text}, 2,
+                     expected + "'" + text + "'");
+    expect_failure(
+        {"bench", verb, "--threads"}, 2,
+        "--threads needs a value (see lagwise bench " + std::string(verb) + " --help)");
+  }
+  expect_failure({"bench", "crossover", "--threads", "1", "--threads", "2"}, 2,
+                 "--threads was given more than once (see lagwise bench crossover "
+                 "--help)");
+}
+
+TEST(Bench, RefusesAPageThatCannotBeWrittenBeforeMeasuring) {
+  const std::vector<std::string> words = {"bench", "crossover", "--html"};
+  const auto page = [&](const std::string& file) {
+    std::vector<std::string> all = words;
+    all.push_back(file);
+    return all;
+  };
+  expect_failure(words, 2, "--html needs a value (see lagwise bench crossover --help)");
+  expect_failure(page(""), 2, "--html: expected the name of a file, got ''");
+  expect_failure(page("/nonexist/c.html"), 1,
+                 "cannot write /nonexist/c.html: No such file or directory");
+  const std::string folder = ::testing::TempDir();
+  expect_failure(page(folder), 1, "cannot write " + folder + ": Is a directory");
 }
 
 TEST(Program, NamesARequiredOptionThatIsMissing) {
@@ -139,8 +188,9 @@ TEST(Program, HelpListsTheVerbsAndDocumentsTheExitCodes) {
   const Outcome outcome = lagwise({"--help"});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.err, "");
-  for (const char* text : {"doctor", "--trace", "--version", "Exit codes:", "\n  2 ",
-                           "\n  3 ", "\n  4 ", "\n  130 "})
+  for (const char* text :
+       {"doctor", "--trace", "--version", "Exit codes:", "\n  2 ", "\n  3 ", "\n  4 ",
+        "\n  130 ", "(reserved for verbs to come)"})
     EXPECT_THAT(outcome.out, HasSubstr(text));
   EXPECT_THAT(lagwise({"doctor", "--help"}).out, HasSubstr("--json"));
 }

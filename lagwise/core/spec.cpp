@@ -36,6 +36,13 @@ bool read_number(std::string_view text, T& number) {
 }  // namespace
 
 Spec::Spec(std::string_view text) {
+  // Messages quote the text, and a message is one line.
+  const auto control = [](char c) { return static_cast<unsigned char>(c) < ' '; };
+  const auto at = std::find_if(text.begin(), text.end(), control);
+  if (at != text.end())
+    throw std::invalid_argument("expected name:key=value,... in one line, got byte " +
+                                std::to_string(static_cast<int>(*at)) + " at " +
+                                std::to_string(at - text.begin()));
   const size_t colon = text.find(':');
   name_ = text.substr(0, colon);
   if (!is_word(name_))

@@ -29,6 +29,17 @@ TEST(Spec, ReadsANameAlone) {
   spec.finish();
 }
 
+TEST(Spec, RefusesLineBreaksWithoutQuotingThem) {
+  try {
+    Spec spec("alibi:whole=\n7");
+    FAIL() << "accepted";
+  } catch (const std::invalid_argument& error) {
+    const std::string said = error.what();
+    EXPECT_EQ(said.find('\n'), std::string::npos);
+    EXPECT_NE(said.find("byte 10 at 12"), std::string::npos) << said;
+  }
+}
+
 TEST(Spec, ReadsEveryTypeOfValue) {
   Spec spec("sine_spe:sines=-5,width=2.5e-3,gated=true,norm=rms_head");
   EXPECT_EQ(spec.name(), "sine_spe");
