@@ -169,6 +169,7 @@ CrossoverPlan quick_crossover() {
 }
 
 std::vector<Panel> run_crossover(const CrossoverPlan& plan) {
+  set_blas_threads(plan.threads);
   std::vector<Panel> panels;
   for (const char* direction : {"forward", "forward+backward", "step"}) {
     for (const int64_t d : plan.widths) {

@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
 #include <malloc.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <chrono>
@@ -78,7 +79,13 @@ std::vector<Times> time_in_turn(const std::vector<Side>& sides,
 }
 
 void set_threads(int threads) {
-  if (at::get_num_threads() != threads) at::set_num_threads(threads);
+  // Not at::set_num_threads: it also makes a new pool for other parts of torch, whose
+  // threads spin and take a core from what is timed next. The first call lets ATen set
+  // its default, which would otherwise come later and undo ours.
+  if (at::get_num_threads() != threads) omp_set_num_threads(threads);
+}
+
+void set_blas_threads(int threads) {
   static const auto set_openblas =
       openblas_symbol<void (*)(int)>("openblas_set_num_threads");
   if (set_openblas) set_openblas(threads);

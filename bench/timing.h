@@ -31,9 +31,13 @@ struct Patience {
 std::vector<Times> time_in_turn(const std::vector<Side>& sides,
                                 const Patience& patience = {});
 
-/// Binds ATen and, where it is loaded, OpenBLAS, which keeps threads of its own
-/// that ATen's setting does not reach.
+/// Threads of ATen's own loops, and so of lagwise.
 void set_threads(int threads);
+
+/// Threads of OpenBLAS, where it is loaded: it keeps a pool of its own, which ATen's
+/// setting does not reach. Set once per run and not between sides: threads that it has
+/// just started spin for a while and take a core away from whoever is timed next.
+void set_blas_threads(int threads);
 
 int machine_cores();
 
