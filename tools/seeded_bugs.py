@@ -61,10 +61,10 @@ BUGS = [
         "std::fill(row + a + 2, row + round_up(a + 2, w.width), T{0});"),
     Bug("a tile of rows sees its own future", "kernels", "lagwise/kernels/tile-inl.h",
         "for (int64_t p = i; p <= r; ++p) {", "for (int64_t p = i; p < i + height; ++p) {"),
-    Bug("eps ignored", "kernels", LINEAR,
+    Bug("eps ignored", "kernels", CHUNK,
         "return denominator.clamp ? std::max(raw, denominator.eps) : "
         "raw + denominator.eps;", "return raw;"),
-    Bug("a denominator of zero divides", "kernels", LINEAR,
+    Bug("a denominator of zero divides", "kernels", CHUNK,
         "return den == T{0} ? T{0} : T{1} / den;", "return T{1} / den;"),
     Bug("steps between columns ignored", "kernels", ROWS,
         "to[j] = from[j * step];", "to[j] = from[j];"),

@@ -183,6 +183,17 @@ struct Fade {
   const T* power(int64_t n) const { return up + n * span; }
 };
 
+template <class T>
+HWY_INLINE T with_eps(const Denominator<T>& denominator, T raw) {
+  return denominator.clamp ? std::max(raw, denominator.eps) : raw + denominator.eps;
+}
+
+/// 1 / den, or 0 where nothing can be attended to.
+template <class T>
+HWY_INLINE T inverse_or_zero(T den) {
+  return den == T{0} ? T{0} : T{1} / den;
+}
+
 /// scores[a][b] = sum_d q_ad k_bd g_d^(a-b) for b <= a, and 0 for b > a.
 template <class T>
 HWY_NOINLINE void score_chunk(const Fade<T>& fade, int64_t rows, Work<T>& w) {

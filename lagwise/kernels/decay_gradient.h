@@ -12,7 +12,7 @@ namespace lagwise::kernels {
 ///
 /// S' is dS / dlog g: every term carries the number of its steps as a factor. All
 /// terms keep their sign, whereas the shorter formula by positions,
-/// sum (i+1) q.dq - sum (j+1) k.dk, loses 2 to 4 digits to cancellation in f32.
+/// sum (i+1) q.dq - sum (j+1) k.dk, cancels: its terms grow with N, the sum does not.
 ///
 /// Shapes    q, k [N, D]; v, at [N, E]; s, s_slope [D, E]; moment [E];
 ///           log_factor [1, E], one per column (a col_step of 0 where they share one).

@@ -17,17 +17,6 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <class T>
-HWY_INLINE T with_eps(const Denominator<T>& denominator, T raw) {
-  return denominator.clamp ? std::max(raw, denominator.eps) : raw + denominator.eps;
-}
-
-/// 1 / den, or 0 where nothing can be attended to.
-template <class T>
-HWY_INLINE T inverse_or_zero(T den) {
-  return den == T{0} ? T{0} : T{1} / den;
-}
-
 /// The row factors of a chunk, and z after it. `lead` is the power of g that
 /// stands between the state and the chunk's first row.
 template <class T>

@@ -8,6 +8,7 @@
 #define HWY_TARGET_INCLUDE "lagwise/kernels/linear_step.cpp"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
+#include "lagwise/kernels/chunk-inl.h"
 #include "lagwise/kernels/rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -44,8 +45,7 @@ HWY_INLINE T advance_denominator(const Denominator<T>& denominator, const T* q,
     z = g[d] * z + k[d];
     den += q[d] * z;
   }
-  den = denominator.clamp ? std::max(den, denominator.eps) : den + denominator.eps;
-  return den == T{0} ? T{0} : T{1} / den;
+  return inverse_or_zero(with_eps(denominator, den));
 }
 
 /// Columns [first, first + kVectors * lanes) of S and of the result, which stays
