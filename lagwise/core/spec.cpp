@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 #include "lagwise/core/nearest.h"
 
@@ -31,6 +32,13 @@ bool read_number(std::string_view text, T& number) {
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   return error == std::errc() && stop == end;
+}
+
+// The fewest digits that read back as the same number: 0.001.
+std::string shortest(double number) {
+  char text[32];
+  const auto [end, error] = std::to_chars(text, text + sizeof(text), number);
+  return error == std::errc() ? std::string(text, end) : std::string();
 }
 
 }  // namespace
@@ -73,62 +81,73 @@ void Spec::read_option(std::string_view option) {
                                 "' is given twice");
 }
 
-const std::string* Spec::find(std::string_view key) {
-  if (std::find(legal_.begin(), legal_.end(), key) == legal_.end())
-    legal_.emplace_back(key);
+const std::string* Spec::find(std::string_view key, std::string fallback,
+                              std::string expected) {
+  const auto taken = [&](const Option& option) { return option.key == key; };
+  if (std::none_of(legal_.begin(), legal_.end(), taken))
+    legal_.push_back({std::string(key), std::move(fallback), std::move(expected)});
   const auto at = given_.find(key);
   return at == given_.end() ? nullptr : &at->second;
 }
 
-void Spec::refuse(std::string_view key, std::string_view value,
-                  const std::string& expected) const {
+void Spec::refuse(std::string_view key, std::string_view value) const {
+  const auto taken = [&](const Option& option) { return option.key == key; };
+  const auto option = std::find_if(legal_.begin(), legal_.end(), taken);
   throw std::invalid_argument(name_ + ": option '" + std::string(key) + "' is '" +
-                              std::string(value) + "', expected " + expected);
+                              std::string(value) + "', expected " + option->expected);
+}
+
+std::vector<std::string> Spec::keys() const {
+  std::vector<std::string> keys;
+  for (const Option& option : legal_) keys.push_back(option.key);
+  return keys;
 }
 
 std::string Spec::take(std::string_view key, std::string_view fallback) {
-  const std::string* value = find(key);
+  const std::string* value = find(key, std::string(fallback), "text");
   return value ? *value : std::string(fallback);
 }
 
 int64_t Spec::take(std::string_view key, int64_t fallback) {
-  const std::string* value = find(key);
+  const std::string* value = find(key, std::to_string(fallback), "a whole number");
   if (!value) return fallback;
   int64_t number = 0;
-  if (!read_number(*value, number)) refuse(key, *value, "a whole number");
+  if (!read_number(*value, number)) refuse(key, *value);
   return number;
 }
 
 double Spec::take(std::string_view key, double fallback) {
-  const std::string* value = find(key);
+  const std::string* value = find(key, shortest(fallback), "a finite number");
   if (!value) return fallback;
   double number = 0.0;
-  if (!read_number(*value, number) || !std::isfinite(number))
-    refuse(key, *value, "a finite number");
+  if (!read_number(*value, number) || !std::isfinite(number)) refuse(key, *value);
   return number;
 }
 
 bool Spec::take(std::string_view key, bool fallback) {
-  const std::string* value = find(key);
+  const std::string* value = find(key, fallback ? "true" : "false", "true or false");
   if (!value) return fallback;
-  if (*value != "true" && *value != "false") refuse(key, *value, "true or false");
+  if (*value != "true" && *value != "false") refuse(key, *value);
   return *value == "true";
 }
 
 std::string Spec::take_choice(std::string_view key, std::string_view fallback,
                               const std::vector<std::string>& legal) {
-  const std::string value = take(key, fallback);
-  if (std::find(legal.begin(), legal.end(), value) == legal.end())
-    refuse(key, value, "one of " + join(legal) + did_you_mean(value, legal));
-  return value;
+  const std::string* given = find(key, std::string(fallback), "one of " + join(legal));
+  const std::string value = given ? *given : std::string(fallback);
+  if (std::find(legal.begin(), legal.end(), value) != legal.end()) return value;
+  const std::string meant = did_you_mean(value, legal);
+  throw std::invalid_argument(name_ + ": option '" + std::string(key) + "' is '" +
+                              value + "', expected one of " + join(legal) + meant);
 }
 
 void Spec::finish() const {
   for (const auto& [key, value] : given_) {
-    if (std::find(legal_.begin(), legal_.end(), key) != legal_.end()) continue;
+    const std::vector<std::string> legal = keys();
+    if (std::find(legal.begin(), legal.end(), key) != legal.end()) continue;
     const std::string options =
-        legal_.empty() ? "it takes no options" : "its options are " + join(legal_);
-    const std::string suggestion = did_you_mean(key, legal_);
+        legal.empty() ? "it takes no options" : "its options are " + join(legal);
+    const std::string suggestion = did_you_mean(key, legal);
     throw std::invalid_argument(name_ + ": unknown option '" + key + "'" +
                                 (suggestion.empty() ? "; " : suggestion + " ") +
                                 options);

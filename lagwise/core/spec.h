@@ -27,6 +27,13 @@ namespace lagwise {
 /// Everything wrong is a std::invalid_argument with one line of text.
 class Spec {
  public:
+  /// One option as its maker took it.
+  struct Option {
+    std::string key;
+    std::string fallback;  ///< the default, as text
+    std::string expected;  ///< "a whole number", "one of a, b"
+  };
+
   explicit Spec(std::string_view text);
 
   const std::string& name() const { return name_; }
@@ -52,19 +59,23 @@ class Spec {
   /// Refuses options that nobody took.
   void finish() const;
 
+  /// The options taken so far, in that order.
+  const std::vector<Option>& options() const { return legal_; }
+
   /// The spec in canonical form: keys sorted, values as they were given. Two
   /// specs that say the same in another order have the same text.
   std::string text() const;
 
  private:
   void read_option(std::string_view option);
-  const std::string* find(std::string_view key);
-  [[noreturn]] void refuse(std::string_view key, std::string_view value,
-                           const std::string& expected) const;
+  const std::string* find(std::string_view key, std::string fallback,
+                          std::string expected);
+  [[noreturn]] void refuse(std::string_view key, std::string_view value) const;
+  std::vector<std::string> keys() const;
 
   std::string name_;
   std::map<std::string, std::string, std::less<>> given_;
-  std::vector<std::string> legal_;  // keys taken so far
+  std::vector<Option> legal_;
 };
 
 }  // namespace lagwise

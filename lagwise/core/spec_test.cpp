@@ -135,6 +135,20 @@ TEST(Spec, RefusesAKeyGivenTwice) {
   EXPECT_EQ(parse_complaint("x:a=1,a=1"), "x: option 'a' is given twice");
 }
 
+TEST(Spec, TellsTheOptionsTakenWithTheirDefaults) {
+  Spec spec("x:size=3");
+  spec.take("size", 8);
+  spec.take("rate", 0.001);
+  spec.take("gated", true);
+  spec.take_choice("noise", "sign", {"sign", "normal"});
+  std::string all;
+  for (const Spec::Option& option : spec.options())
+    all += option.key + "=" + option.fallback + " (" + option.expected + ") ";
+  EXPECT_EQ(all,
+            "size=8 (a whole number) rate=0.001 (a finite number) "
+            "gated=true (true or false) noise=sign (one of sign, normal) ");
+}
+
 TEST(Spec, PrintsItselfBackInCanonicalForm) {
   EXPECT_EQ(Spec("rope").text(), "rope");
   EXPECT_EQ(Spec("x:b=2,a=1.50").text(), "x:a=1.50,b=2");

@@ -1,0 +1,61 @@
+#include "lagwise/encodings/encoding.h"
+
+#include <ATen/ops/arange.h>
+#include <c10/util/Exception.h>
+
+#include "lagwise/core/registry.h"
+
+namespace lagwise {
+namespace {
+
+Registry<EncodingRow>& registry() {
+  static Registry<EncodingRow> registry("encoding");
+  return registry;
+}
+
+}  // namespace
+
+const at::Tensor& Layer::operator[](std::string_view name) const {
+  for (const auto& [key, value] : own)
+    if (key == name) return value;
+  TORCH_INTERNAL_ASSERT(false, "no parameter '", std::string(name), "' in this layer");
+}
+
+Parameters Encoding::layer(int64_t, int64_t) { return {}; }
+
+at::Tensor Encoding::embed(const at::Tensor& x, const Placement&) { return x; }
+
+Code Encoding::code(const Placement&, const Draw& draw, int64_t, int64_t, const Code*) {
+  return {{}, draw};
+}
+
+RegisterEncoding::RegisterEncoding(EncodingRow row) { registry().add(row); }
+
+const std::vector<EncodingRow>& encodings() { return registry().rows(); }
+
+std::unique_ptr<Encoding> make_encoding(std::string_view text, const HeadShape& shape) {
+  Spec spec(text);
+  auto encoding = registry().find(spec.name()).make(spec, shape);
+  spec.finish();
+  return encoding;
+}
+
+std::vector<Spec::Option> encoding_options(const EncodingRow& row) {
+  Spec spec(row.name);
+  row.make(spec, {.heads = 4, .dim = 8});
+  return spec.options();
+}
+
+Encoded encode_once(Encoding& encoding, const at::Tensor& q, const at::Tensor& k,
+                    const Placement& at, const Draw& draw, const Layer* layer) {
+  const Code code = encoding.code(at, draw, q.size(2), k.size(2));
+  if (layer != nullptr) return encoding.encode(q, k, code, *layer, at);
+  return encoding.encode(q, k, code, {0, 1, encoding.layer(0, 1)}, at);
+}
+
+at::Tensor positions(const at::Tensor& given, int64_t start, int64_t rows) {
+  if (given.defined()) return given.to(at::kDouble);
+  return at::arange(start, start + rows, at::kDouble);
+}
+
+}  // namespace lagwise

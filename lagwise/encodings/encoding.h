@@ -1,0 +1,134 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lagwise/core/spec.h"
+#include "lagwise/ops/encoded.h"
+
+namespace lagwise {
+
+/// Tensors by name that are trained and saved. They are handles: what an optimiser
+/// does to them, or a change of their type, the encoding sees.
+using Parameters = std::vector<std::pair<std::string, at::Tensor>>;
+
+/// The attention an encoding is made for.
+struct HeadShape {
+  int64_t heads = 1;
+  int64_t dim = 1;        ///< D, of queries and keys
+  int64_t model_dim = 0;  ///< C, of the input; 0: heads * dim
+  int64_t value_dim = 0;  ///< E, of values; 0: dim
+  uint64_t seed = 0;      ///< of initial parameters
+
+  int64_t model_width() const { return model_dim > 0 ? model_dim : heads * dim; }
+  int64_t value_width() const { return value_dim > 0 ? value_dim : dim; }
+};
+
+/// What an encoding can do and how attention must treat it.
+struct Traits {
+  enum class Stage { input, before_map, after_map, score };
+  enum class Denominator { same, separate };
+
+  bool exact = false, linear_causal = false, linear_full = false;  ///< what it serves
+  Stage stage = Stage::after_map;               ///< where in linear attention it acts
+  Denominator denominator = Denominator::same;  ///< of which features; separate: of
+                                                ///<   the un-encoded ones
+  int64_t dims = 1;                             ///< most axes of a grid it takes
+  bool stochastic = false;            ///< scores are an estimate, right in expectation
+  bool relative = true;               ///< scores depend on the lag alone
+  std::string longest = "unbounded";  ///< or "table", "horizon"
+};
+
+/// One layer of a model, as `encode` sees it.
+struct Layer {
+  int64_t index = 0, count = 1;
+  Parameters own = {};  ///< what Encoding::layer gave for this layer
+
+  const at::Tensor& operator[](std::string_view name) const;
+};
+
+/// What an encoding computes once per pass over a sequence and shares between
+/// layers: tables of angles, noise, a window of it.
+struct Code {
+  std::vector<at::Tensor> tensors;
+  Draw draw = {};
+};
+
+/// A positional encoding: a producer of data. It is one file, x.cpp, with a class
+/// and a registry row; nothing outside `encodings/` knows it by name.
+class Encoding {
+ public:
+  Encoding(Traits traits, HeadShape shape)
+      : traits_(std::move(traits)), shape_(shape) {}
+  virtual ~Encoding() = default;
+
+  const Traits& traits() const { return traits_; }
+  const HeadShape& shape() const { return shape_; }
+
+  /// The width D' of encoded queries and keys.
+  virtual int64_t width() const { return shape_.dim; }
+
+  /// Trained parameters of all layers together, saved as pos.*
+  virtual Parameters shared() { return {}; }
+
+  /// Fresh parameters of one layer, saved as layers.<index>.attn.pos.*
+  virtual Parameters layer(int64_t index, int64_t count);
+
+  /// The input with positions in it, [B, N, C]. Most leave it alone.
+  virtual at::Tensor embed(const at::Tensor& x, const Placement& at);
+
+  /// What all layers share in one pass. `previous`: the code of the rows before, in
+  /// a stream, for those that keep a window.
+  virtual Code code(const Placement& at, const Draw& draw, int64_t queries,
+                    int64_t keys, const Code* previous = nullptr);
+
+  /// q [B, H, N, D], k [B, H, M, D]: raw, or features where the stage is after_map.
+  virtual Encoded encode(const at::Tensor& q, const at::Tensor& k, const Code& code,
+                         const Layer& layer, const Placement& at) = 0;
+
+ private:
+  Traits traits_;
+  HeadShape shape_;
+};
+
+/// One row of the table of encodings: printed by `lagwise encodings`, rendered to
+/// lagwise/encodings/README.md, read by the contract test.
+struct EncodingRow {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view paper;  ///< "arXiv:2108.12409", or empty
+  std::unique_ptr<Encoding> (*make)(Spec& spec, const HeadShape& shape);
+};
+
+/// Adds a row. Define one per file, at namespace scope.
+struct RegisterEncoding {
+  explicit RegisterEncoding(EncodingRow row);
+};
+
+/// Every row, sorted by name.
+const std::vector<EncodingRow>& encodings();
+
+/// Builds an encoding from "name:key=value,...". std::invalid_argument lists the
+/// legal names or options.
+std::unique_ptr<Encoding> make_encoding(std::string_view text, const HeadShape& shape);
+
+/// The options of a row with their defaults, as its maker takes them.
+std::vector<Spec::Option> encoding_options(const EncodingRow& row);
+
+/// The whole of one call, for tests and for those who keep no code between layers:
+/// code and encode, with fresh parameters of layer 0 of 1 if none are given.
+Encoded encode_once(Encoding& encoding, const at::Tensor& q, const at::Tensor& k,
+                    const Placement& at, const Draw& draw = {},
+                    const Layer* layer = nullptr);
+
+/// Positions of queries or keys as double [N] or [B, N]: the given ones, or start,
+/// start + 1, ... Angles are formed from these, so that they hold at 10^7.
+at::Tensor positions(const at::Tensor& given, int64_t start, int64_t rows);
+
+}  // namespace lagwise
