@@ -20,17 +20,263 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using Optional = c10::optional<Tensor>;
-using Four = std::tuple<Tensor, Tensor, Tensor, Tensor>;
+using Optionals = c10::List<Optional>;
+using Five = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
 
 constexpr const char* kOp = "linear_attention";
 
-Tensor value_or_undefined(const Optional& x) { return x.value_or(Tensor()); }
-Optional optional(const Tensor& x) { return x.defined() ? Optional(x) : c10::nullopt; }
+/// Every tensor a call takes. Inside this file they travel as one list, in this order;
+/// those from kFirstFixed on have no gradient.
+enum Input : size_t {
+  kQ,
+  kK,
+  kV,
+  kS,
+  kZ,
+  kDecay,
+  kQNorm,
+  kKNorm,
+  kLogScale,
+  kFirstFixed,
+  kMax = kFirstFixed,
+  kLengths,
+  kKeyLengths,
+  kCuts,
+  kKeyCuts,
+  kInputs
+};
 
-LinearOptions options_of(const Optional& decay, const Optional& q_norm,
-                         const Optional& k_norm, bool causal, c10::string_view map,
-                         c10::string_view denominator, double eps,
-                         c10::string_view eps_mode) {
+/// The choices of a call that are not tensors.
+struct Choices {
+  bool causal;
+  std::string feature_map, denominator;
+  double eps;
+  std::string eps_mode;
+};
+
+variable_list list_inputs(const Tensor& q, const Tensor& k, const Tensor& v,
+                          const LinearState& from, const LinearOptions& options) {
+  variable_list x(kInputs);
+  x[kQ] = q, x[kK] = k, x[kV] = v;
+  x[kS] = from.s, x[kZ] = from.z, x[kMax] = from.m;
+  x[kDecay] = options.decay, x[kLogScale] = options.log_scale;
+  x[kQNorm] = options.q_norm, x[kKNorm] = options.k_norm;
+  x[kLengths] = options.lengths, x[kKeyLengths] = options.key_lengths;
+  x[kCuts] = options.cu_seqlens, x[kKeyCuts] = options.key_cu_seqlens;
+  return x;
+}
+
+LinearCall check_inputs(const variable_list& x, const Choices& choices) {
+  LinearOptions options;
+  options.causal = choices.causal;
+  options.feature_map = choices.feature_map;
+  options.denominator = choices.denominator;
+  options.eps = choices.eps;
+  options.eps_mode = choices.eps_mode;
+  options.decay = x[kDecay], options.log_scale = x[kLogScale];
+  options.q_norm = x[kQNorm], options.k_norm = x[kKNorm];
+  options.lengths = x[kLengths], options.key_lengths = x[kKeyLengths];
+  options.cu_seqlens = x[kCuts], options.key_cu_seqlens = x[kKeyCuts];
+  return check_linear(kOp, x[kQ], x[kK], x[kV], {x[kS], x[kZ], x[kMax]}, options);
+}
+
+// The dispatcher knows lists of optional tensors, but no undefined tensors.
+Optionals pack(const variable_list& x) {
+  Optionals list;
+  for (const Tensor& one : x)
+    list.push_back(one.defined() ? Optional(one) : c10::nullopt);
+  return list;
+}
+variable_list unpack(const Optionals& list) {
+  variable_list x;
+  for (size_t i = 0; i < list.size(); ++i) x.push_back(list.get(i).value_or(Tensor()));
+  return x;
+}
+
+// ---- _linear_attention: out, s, z, den, max
+
+Five forward_cpu(const LinearCall& call) {
+  const LinearForward r = linear_forward_cpu(call);
+  return {r.out, r.s, r.z, r.den, r.max};
+}
+
+Five forward_meta(const LinearCall& call) {
+  const auto make = [&](at::IntArrayRef sizes) {
+    return at::empty(sizes, call.q.options());
+  };
+  const int64_t states = call.states();
+  const int64_t dens = call.divide == LinearCall::Divide::none ? 0 : call.n;
+  const Tensor max =
+      call.log_scale.defined() ? make({states, call.h}) : make({states, call.h, 0});
+  return {make({call.b, call.h, call.n, call.e}),
+          make({states, call.h, call.d, call.e}), make({states, call.h, call.f}),
+          make({call.b, call.h, dens}), max};
+}
+
+template <Five (*compute)(const LinearCall&)>
+Five forward_op(const Optionals& x, bool causal, c10::string_view map,
+                c10::string_view denominator, double eps, c10::string_view eps_mode) {
+  return compute(
+      check_inputs(unpack(x), {causal, std::string(map), std::string(denominator), eps,
+                               std::string(eps_mode)}));
+}
+
+Five call_forward(const variable_list& x, const Choices& choices) {
+  static const auto op = c10::Dispatcher::singleton()
+                             .findSchemaOrThrow("lagwise::_linear_attention", "")
+                             .typed<decltype(forward_op<forward_cpu>)>();
+  return op.call(pack(x), choices.causal, choices.feature_map, choices.denominator,
+                 choices.eps, choices.eps_mode);
+}
+
+// ---- _linear_attention_backward: the gradients of the inputs up to kFirstFixed
+
+std::vector<Tensor> backward_cpu(const LinearCall& call, const LinearForward& saved,
+                                 const LinearCotangents& cotangents) {
+  const auto g = linear_backward_cpu(call, saved, cotangents);
+  return {g.q, g.k, g.v, g.s, g.z, g.decay, g.q_norm, g.k_norm, g.log_scale};
+}
+
+std::vector<Tensor> backward_meta(const LinearCall& call, const LinearForward& saved,
+                                  const LinearCotangents&) {
+  const auto like = [](const Tensor& x) {
+    return x.defined() ? at::empty(x.sizes(), x.options()) : x;
+  };
+  return {like(call.q),      like(call.k),      like(call.v),
+          like(saved.s),     like(saved.z),     like(call.decay),
+          like(call.q_norm), like(call.k_norm), like(call.log_scale)};
+}
+
+template <std::vector<Tensor> (*compute)(const LinearCall&, const LinearForward&,
+                                         const LinearCotangents&)>
+std::vector<Tensor> backward_op(const Optionals& d, bool decay_wanted,
+                                const Tensor& out, const Tensor& s1, const Tensor& z1,
+                                const Tensor& den, const Optionals& x, bool causal,
+                                c10::string_view map, c10::string_view denominator,
+                                double eps, c10::string_view eps_mode) {
+  const variable_list inputs = unpack(x), cotangents = unpack(d);
+  const auto call = check_inputs(
+      inputs,
+      {causal, std::string(map), std::string(denominator), eps, std::string(eps_mode)});
+  auto gradients = compute(call, {out, s1, z1, den},
+                           {cotangents[0], cotangents[1], cotangents[2], decay_wanted});
+  // The dispatcher returns no undefined tensors: absent inputs give empty ones.
+  for (auto& gradient : gradients)
+    if (!gradient.defined()) gradient = at::empty({0}, call.q.options());
+  return gradients;
+}
+
+std::vector<Tensor> call_backward(const variable_list& cotangents, bool decay_wanted,
+                                  const LinearForward& saved, const variable_list& x,
+                                  const Choices& choices) {
+  static const auto op =
+      c10::Dispatcher::singleton()
+          .findSchemaOrThrow("lagwise::_linear_attention_backward", "")
+          .typed<decltype(backward_op<backward_cpu>)>();
+  return op.call(pack(cotangents), decay_wanted, saved.out, saved.s, saved.z, saved.den,
+                 pack(x), choices.causal, choices.feature_map, choices.denominator,
+                 choices.eps, choices.eps_mode);
+}
+
+// ---- autograd
+
+struct LinearAttention : torch::autograd::Function<LinearAttention> {
+  /// `given`: the inputs that there are; `which`: their places in the whole list.
+  static variable_list forward(AutogradContext* ctx, at::TensorList given,
+                               const std::vector<int64_t>& which,
+                               const Choices& choices) {
+    variable_list x(kInputs);
+    for (size_t i = 0; i < which.size(); ++i)
+      x[static_cast<size_t>(which[i])] = given[i];
+    const bool decay_wanted = x[kDecay].defined() && x[kDecay].requires_grad();
+    TORCH_CHECK(!decay_wanted || !x[kLogScale].defined(), kOp,
+                ": expected a decay that needs no gradient with log_scale, got one "
+                "that does");
+    at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const auto [out, s, z, den, max] = call_forward(x, choices);
+    variable_list saved = x;
+    saved.insert(saved.end(), {out, s, z, den});
+    ctx->save_for_backward(saved);
+    ctx->set_materialize_grads(false);
+    ctx->saved_data["causal"] = choices.causal;
+    ctx->saved_data["feature_map"] = choices.feature_map;
+    ctx->saved_data["denominator"] = choices.denominator;
+    ctx->saved_data["eps"] = choices.eps;
+    ctx->saved_data["eps_mode"] = choices.eps_mode;
+    ctx->saved_data["decay_wanted"] = decay_wanted;
+    ctx->saved_data["which"] = which;
+    ctx->mark_non_differentiable({den, max});
+    return {out, s, z, den, max};
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    auto& data = ctx->saved_data;
+    const Choices choices{data["causal"].toBool(), data["feature_map"].toStringRef(),
+                          data["denominator"].toStringRef(), data["eps"].toDouble(),
+                          data["eps_mode"].toStringRef()};
+    const bool decay_wanted = data["decay_wanted"].toBool();
+    const variable_list saved = ctx->get_saved_variables();
+    const variable_list x(saved.begin(), saved.begin() + kInputs);
+    grads.resize(3);  // those of den and max are no gradients
+    variable_list gradients;
+    {
+      at::AutoGradMode off(false);
+      const auto* results = saved.data() + kInputs;
+      gradients =
+          call_backward(grads, decay_wanted,
+                        {results[0], results[1], results[2], results[3]}, x, choices);
+    }
+    if (!decay_wanted) gradients[kDecay] = Tensor();
+    gradients.resize(kInputs);
+    variable_list wanted;
+    for (const int64_t i : data["which"].toIntVector())
+      wanted.push_back(gradients[static_cast<size_t>(i)]);
+    variable_list depends(x.begin(), x.begin() + kFirstFixed);
+    depends.insert(depends.end(), grads.begin(), grads.end());
+    wanted = once_differentiable(kOp, depends, std::move(wanted));
+    wanted.resize(wanted.size() + 2);  // of `which` and the choices
+    return wanted;
+  }
+};
+
+Five forward_autograd(const Optionals& x, bool causal, c10::string_view map,
+                      c10::string_view denominator, double eps,
+                      c10::string_view eps_mode) {
+  variable_list given;
+  std::vector<int64_t> which;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (!x.get(i).has_value()) continue;
+    given.push_back(*x.get(i));
+    which.push_back(static_cast<int64_t>(i));
+  }
+  const auto r =
+      LinearAttention::apply(at::TensorList(given), which,
+                             Choices{causal, std::string(map), std::string(denominator),
+                                     eps, std::string(eps_mode)});
+  return {r[0], r[1], r[2], r[3], r[4]};
+}
+
+// ---- the public operators
+
+Tensor value_or_undefined(const Optional& x) { return x.value_or(Tensor()); }
+
+void refuse_mask(const Optional& attn_mask) {
+  TORCH_CHECK(
+      !attn_mask.has_value(), kOp, ": expected no attn_mask, got one of ",
+      attn_mask->sizes(),
+      "; linear attention never forms the N x M scores a mask would act on: use "
+      "causal=True, lengths= for padding or cu_seqlens= for packed sequences");
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor> linear_attention_stateful_op(
+    const Tensor& q, const Tensor& k, const Tensor& v, const Optional& s,
+    const Optional& z, const Optional& m, bool causal, c10::string_view map,
+    const Optional& decay, c10::string_view denominator, const Optional& q_norm,
+    const Optional& k_norm, double eps, c10::string_view eps_mode,
+    const Optional& log_scale, const Optional& lengths, const Optional& key_lengths,
+    const Optional& cu_seqlens, const Optional& key_cu_seqlens,
+    const Optional& attn_mask) {
+  refuse_mask(attn_mask);
   LinearOptions options;
   options.causal = causal;
   options.feature_map = std::string(map);
@@ -40,200 +286,29 @@ LinearOptions options_of(const Optional& decay, const Optional& q_norm,
   options.k_norm = value_or_undefined(k_norm);
   options.eps = eps;
   options.eps_mode = std::string(eps_mode);
-  return options;
-}
-
-// ---- _linear_attention: out, s, z, den
-
-Four forward_cpu(const LinearCall& call) {
-  const LinearForward r = linear_forward_cpu(call);
-  return {r.out, r.s, r.z, r.den};
-}
-
-Four forward_meta(const LinearCall& call) {
-  const auto make = [&](at::IntArrayRef sizes) {
-    return at::empty(sizes, call.q.options());
-  };
-  const int64_t dens = call.divide == LinearCall::Divide::none ? 0 : call.n;
-  return {make({call.b, call.h, call.n, call.e}),
-          make({call.b, call.h, call.d, call.e}), make({call.b, call.h, call.f}),
-          make({call.b, call.h, dens})};
-}
-
-template <Four (*compute)(const LinearCall&)>
-Four forward_op(const Tensor& q, const Tensor& k, const Tensor& v, const Optional& s,
-                const Optional& z, const Optional& decay, const Optional& q_norm,
-                const Optional& k_norm, bool causal, c10::string_view map,
-                c10::string_view denominator, double eps, c10::string_view eps_mode) {
-  const LinearState from{value_or_undefined(s), value_or_undefined(z)};
-  return compute(check_linear(
-      kOp, q, k, v, from,
-      options_of(decay, q_norm, k_norm, causal, map, denominator, eps, eps_mode)));
-}
-
-Four call_forward(const Tensor& q, const Tensor& k, const Tensor& v,
-                  const LinearState& from, const LinearOptions& options) {
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("lagwise::_linear_attention", "")
-                             .typed<decltype(forward_op<forward_cpu>)>();
-  return op.call(q, k, v, optional(from.s), optional(from.z), optional(options.decay),
-                 optional(options.q_norm), optional(options.k_norm), options.causal,
-                 options.feature_map, options.denominator, options.eps,
-                 options.eps_mode);
-}
-
-// ---- _linear_attention_backward: dq, dk, dv, ds, dz, d_decay, dq_norm, dk_norm
-
-std::vector<Tensor> backward_cpu(const LinearCall& call, const LinearForward& saved,
-                                 const LinearCotangents& cotangents) {
-  const auto g = linear_backward_cpu(call, saved, cotangents);
-  return {g.q, g.k, g.v, g.s, g.z, g.decay, g.q_norm, g.k_norm};
-}
-
-std::vector<Tensor> backward_meta(const LinearCall& call, const LinearForward& saved,
-                                  const LinearCotangents&) {
-  const auto like = [](const Tensor& x) {
-    return x.defined() ? at::empty(x.sizes(), x.options()) : x;
-  };
-  return {like(call.q),  like(call.k),     like(call.v),      like(saved.s),
-          like(saved.z), like(call.decay), like(call.q_norm), like(call.k_norm)};
-}
-
-template <std::vector<Tensor> (*compute)(const LinearCall&, const LinearForward&,
-                                         const LinearCotangents&)>
-std::vector<Tensor> backward_op(const Optional& d_out, const Optional& d_s,
-                                const Optional& d_z, bool decay_wanted,
-                                const Tensor& out, const Tensor& s1, const Tensor& z1,
-                                const Tensor& den, const Tensor& q, const Tensor& k,
-                                const Tensor& v, const Optional& s, const Optional& z,
-                                const Optional& decay, const Optional& q_norm,
-                                const Optional& k_norm, bool causal,
-                                c10::string_view map, c10::string_view denominator,
-                                double eps, c10::string_view eps_mode) {
-  const LinearState from{value_or_undefined(s), value_or_undefined(z)};
-  const auto call = check_linear(
-      kOp, q, k, v, from,
-      options_of(decay, q_norm, k_norm, causal, map, denominator, eps, eps_mode));
-  auto gradients = compute(call, {out, s1, z1, den},
-                           {value_or_undefined(d_out), value_or_undefined(d_s),
-                            value_or_undefined(d_z), decay_wanted});
-  // The dispatcher returns no undefined tensors: absent inputs give empty ones.
-  for (auto& gradient : gradients)
-    if (!gradient.defined()) gradient = at::empty({0}, q.options());
-  return gradients;
-}
-
-std::vector<Tensor> call_backward(const LinearCotangents& cotangents,
-                                  const LinearForward& saved, const Tensor& q,
-                                  const Tensor& k, const Tensor& v,
-                                  const LinearState& from,
-                                  const LinearOptions& options) {
-  static const auto op =
-      c10::Dispatcher::singleton()
-          .findSchemaOrThrow("lagwise::_linear_attention_backward", "")
-          .typed<decltype(backward_op<backward_cpu>)>();
-  return op.call(optional(cotangents.out), optional(cotangents.s),
-                 optional(cotangents.z), cotangents.decay, saved.out, saved.s, saved.z,
-                 saved.den, q, k, v, optional(from.s), optional(from.z),
-                 optional(options.decay), optional(options.q_norm),
-                 optional(options.k_norm), options.causal, options.feature_map,
-                 options.denominator, options.eps, options.eps_mode);
-}
-
-// ---- autograd
-
-struct LinearAttention : torch::autograd::Function<LinearAttention> {
-  static variable_list forward(AutogradContext* ctx, const Tensor& q, const Tensor& k,
-                               const Tensor& v, const Optional& s, const Optional& z,
-                               const Optional& decay, const Optional& /*q_norm*/,
-                               const Optional& /*k_norm*/,
-                               const LinearOptions& options) {
-    const LinearState from{value_or_undefined(s), value_or_undefined(z)};
-    at::AutoDispatchBelowADInplaceOrView below_autograd;
-    const auto [out, s1, z1, den] = call_forward(q, k, v, from, options);
-    ctx->save_for_backward({q, k, v, from.s, from.z, options.decay, options.q_norm,
-                            options.k_norm, out, s1, z1, den});
-    ctx->set_materialize_grads(false);
-    ctx->saved_data["causal"] = options.causal;
-    ctx->saved_data["feature_map"] = options.feature_map;
-    ctx->saved_data["denominator"] = options.denominator;
-    ctx->saved_data["eps"] = options.eps;
-    ctx->saved_data["eps_mode"] = options.eps_mode;
-    ctx->saved_data["decay_wanted"] = decay.has_value() && decay->requires_grad();
-    ctx->mark_non_differentiable({den});
-    return {out, s1, z1, den};
-  }
-
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const auto x = ctx->get_saved_variables();
-    LinearOptions options;
-    options.causal = ctx->saved_data["causal"].toBool();
-    options.feature_map = ctx->saved_data["feature_map"].toStringRef();
-    options.denominator = ctx->saved_data["denominator"].toStringRef();
-    options.eps = ctx->saved_data["eps"].toDouble();
-    options.eps_mode = ctx->saved_data["eps_mode"].toStringRef();
-    options.decay = x[5], options.q_norm = x[6], options.k_norm = x[7];
-    const LinearCotangents cotangents{grads[0], grads[1], grads[2],
-                                      ctx->saved_data["decay_wanted"].toBool()};
-    variable_list gradients;
-    {
-      at::AutoGradMode off(false);
-      gradients = call_backward(cotangents, {x[8], x[9], x[10], x[11]}, x[0], x[1],
-                                x[2], {x[3], x[4]}, options);
-    }
-    for (size_t i = 3; i < 8; ++i)
-      if (!x[i].defined()) gradients[i] = Tensor();
-    if (!cotangents.decay) gradients[5] = Tensor();
-    variable_list inputs(x.begin(), x.begin() + 8);
-    inputs.insert(inputs.end(), grads.begin(), grads.end());
-    gradients = once_differentiable(kOp, inputs, std::move(gradients));
-    gradients.emplace_back();  // of the options
-    return gradients;
-  }
-};
-
-Four forward_autograd(const Tensor& q, const Tensor& k, const Tensor& v,
-                      const Optional& s, const Optional& z, const Optional& decay,
-                      const Optional& q_norm, const Optional& k_norm, bool causal,
-                      c10::string_view map, c10::string_view denominator, double eps,
-                      c10::string_view eps_mode) {
-  const auto r = LinearAttention::apply(
-      q, k, v, s, z, decay, q_norm, k_norm,
-      options_of(decay, q_norm, k_norm, causal, map, denominator, eps, eps_mode));
-  return {r[0], r[1], r[2], r[3]};
-}
-
-// ---- the public operators
-
-void refuse_mask(const Optional& attn_mask) {
-  TORCH_CHECK(
-      !attn_mask.has_value(), kOp, ": expected no attn_mask, got one of ",
-      attn_mask->sizes(),
-      "; linear attention never forms the N x M scores a mask would act on: use "
-      "causal=True");
+  options.log_scale = value_or_undefined(log_scale);
+  options.lengths = value_or_undefined(lengths);
+  options.key_lengths = value_or_undefined(key_lengths);
+  options.cu_seqlens = value_or_undefined(cu_seqlens);
+  options.key_cu_seqlens = value_or_undefined(key_cu_seqlens);
+  auto r = linear_attention_stateful(
+      q, k, v, {value_or_undefined(s), value_or_undefined(z), value_or_undefined(m)},
+      options);
+  return {r.out, r.state.s, r.state.z, r.state.m};
 }
 
 Tensor linear_attention_op(const Tensor& q, const Tensor& k, const Tensor& v,
                            bool causal, c10::string_view map, const Optional& decay,
                            c10::string_view denominator, const Optional& q_norm,
                            const Optional& k_norm, double eps,
-                           c10::string_view eps_mode, const Optional& attn_mask) {
-  refuse_mask(attn_mask);
-  return linear_attention(
-      q, k, v,
-      options_of(decay, q_norm, k_norm, causal, map, denominator, eps, eps_mode));
-}
-
-std::tuple<Tensor, Tensor, Tensor> linear_attention_stateful_op(
-    const Tensor& q, const Tensor& k, const Tensor& v, const Optional& s,
-    const Optional& z, bool causal, c10::string_view map, const Optional& decay,
-    c10::string_view denominator, const Optional& q_norm, const Optional& k_norm,
-    double eps, c10::string_view eps_mode, const Optional& attn_mask) {
-  refuse_mask(attn_mask);
-  auto r = linear_attention_stateful(
-      q, k, v, {value_or_undefined(s), value_or_undefined(z)},
-      options_of(decay, q_norm, k_norm, causal, map, denominator, eps, eps_mode));
-  return {r.out, r.state.s, r.state.z};
+                           c10::string_view eps_mode, const Optional& log_scale,
+                           const Optional& lengths, const Optional& key_lengths,
+                           const Optional& cu_seqlens, const Optional& key_cu_seqlens,
+                           const Optional& attn_mask) {
+  return std::get<0>(
+      linear_attention_stateful_op(q, k, v, {}, {}, {}, causal, map, decay, denominator,
+                                   q_norm, k_norm, eps, eps_mode, log_scale, lengths,
+                                   key_lengths, cu_seqlens, key_cu_seqlens, attn_mask));
 }
 
 }  // namespace
@@ -241,8 +316,15 @@ std::tuple<Tensor, Tensor, Tensor> linear_attention_stateful_op(
 LinearResult linear_attention_stateful(const Tensor& q, const Tensor& k,
                                        const Tensor& v, const LinearState& from,
                                        const LinearOptions& options) {
-  auto [out, s, z, den] = call_forward(q, k, v, from, options);
-  return {out, {s, z}};
+  auto x = list_inputs(q, k, v, from, options);
+  const bool stored_short = q.scalar_type() == at::kBFloat16;
+  if (stored_short)
+    for (Tensor& one : x)
+      if (one.defined() && one.scalar_type() == at::kBFloat16) one = one.to(at::kFloat);
+  auto [out, s, z, den, max] =
+      call_forward(x, {options.causal, options.feature_map, options.denominator,
+                       options.eps, options.eps_mode});
+  return {stored_short ? out.to(at::kBFloat16) : out, {s, z, max}};
 }
 
 Tensor linear_attention(const Tensor& q, const Tensor& k, const Tensor& v,
@@ -250,31 +332,30 @@ Tensor linear_attention(const Tensor& q, const Tensor& k, const Tensor& v,
   return linear_attention_stateful(q, k, v, {}, options).out;
 }
 
+#define LAGWISE_LINEAR_OPTIONS                                                \
+  "bool causal=False, str feature_map=\"none\", Tensor? decay=None, "         \
+  "str denominator=\"same\", Tensor? q_norm=None, Tensor? k_norm=None, "      \
+  "float eps=1e-6, str eps_mode=\"add\", Tensor? log_scale=None, "            \
+  "Tensor? lengths=None, Tensor? key_lengths=None, Tensor? cu_seqlens=None, " \
+  "Tensor? key_cu_seqlens=None, Tensor? attn_mask=None"
+#define LAGWISE_LINEAR_CHOICES \
+  "bool causal, str feature_map, str denominator, float eps, str eps_mode"
+
 TORCH_LIBRARY_FRAGMENT(lagwise, m) {
-  m.def(
-      "linear_attention(Tensor q, Tensor k, Tensor v, *, bool causal=False, "
-      "str feature_map=\"none\", Tensor? decay=None, str denominator=\"same\", "
-      "Tensor? q_norm=None, Tensor? k_norm=None, float eps=1e-6, "
-      "str eps_mode=\"add\", Tensor? attn_mask=None) -> Tensor",
-      linear_attention_op);
+  m.def("linear_attention(Tensor q, Tensor k, Tensor v, *, " LAGWISE_LINEAR_OPTIONS
+        ") -> Tensor",
+        linear_attention_op);
   m.def(
       "linear_attention_stateful(Tensor q, Tensor k, Tensor v, Tensor? s=None, "
-      "Tensor? z=None, *, bool causal=False, str feature_map=\"none\", "
-      "Tensor? decay=None, str denominator=\"same\", Tensor? q_norm=None, "
-      "Tensor? k_norm=None, float eps=1e-6, str eps_mode=\"add\", "
-      "Tensor? attn_mask=None) -> (Tensor out, Tensor s, Tensor z)",
+      "Tensor? z=None, Tensor? m=None, *, " LAGWISE_LINEAR_OPTIONS
+      ") -> (Tensor out, Tensor s, Tensor z, Tensor m)",
       linear_attention_stateful_op);
+  m.def("_linear_attention(Tensor?[] inputs, " LAGWISE_LINEAR_CHOICES
+        ") -> (Tensor out, Tensor s, Tensor z, Tensor den, Tensor max)");
   m.def(
-      "_linear_attention(Tensor q, Tensor k, Tensor v, Tensor? s, Tensor? z, "
-      "Tensor? decay, Tensor? q_norm, Tensor? k_norm, bool causal, str feature_map, "
-      "str denominator, float eps, str eps_mode) "
-      "-> (Tensor out, Tensor s, Tensor z, Tensor den)");
-  m.def(
-      "_linear_attention_backward(Tensor? d_out, Tensor? d_s, Tensor? d_z, "
-      "bool decay_wanted, Tensor out, Tensor s1, Tensor z1, Tensor den, Tensor q, "
-      "Tensor k, Tensor v, Tensor? s, Tensor? z, Tensor? decay, Tensor? q_norm, "
-      "Tensor? k_norm, bool causal, str feature_map, str denominator, float eps, "
-      "str eps_mode) -> Tensor[]");
+      "_linear_attention_backward(Tensor?[] cotangents, bool decay_wanted, Tensor out, "
+      "Tensor s1, Tensor z1, Tensor den, Tensor?[] inputs, " LAGWISE_LINEAR_CHOICES
+      ") -> Tensor[]");
 }
 TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
   m.impl("_linear_attention", forward_op<forward_cpu>);

@@ -15,23 +15,39 @@ struct LinearOptions {
   at::Tensor q_norm, k_norm;  ///< [B, H, N, F], [B, H, M, F]; also go through the map
   double eps = 1e-6;
   std::string eps_mode = "add";  ///< add: den + eps; clamp: max(den, eps)
+
+  /// [B, H, M]: key j counts exp(log_scale_j) times. A running maximum keeps the sums
+  /// in range, so any size will do. Needs a denominator, which cancels the maximum,
+  /// and eps = 0, which would not.
+  at::Tensor log_scale;
+
+  /// Ragged batches, in int64 on the CPU. Rows that belong to no sequence give zeros.
+  at::Tensor lengths;  ///< [B]: the real rows of a padded batch, first in each row
+  at::Tensor
+      key_lengths;        ///< [B]: those of the keys, in full attention; else `lengths`
+  at::Tensor cu_seqlens;  ///< [S + 1]: 0, ..., N: S sequences packed into B = 1 row
+  at::Tensor key_cu_seqlens;  ///< [S + 1]: those of the keys, in full attention
 };
 
-/// The whole past of every head, in O(D E) numbers.
+/// The whole past of every head, in O(D E) numbers. For packed sequences, S takes the
+/// place of B.
 struct LinearState {
   at::Tensor s;  ///< [B, H, D, E]
   at::Tensor z;  ///< [B, H, D], or [B, H, F] for separate; empty [B, H, 0] for none
-};
+  at::Tensor m = {};  ///< [B, H]: s and z stand for s exp(m), z exp(m); only with
+};                    ///<   log_scale. No gradient: a quotient does not depend on it
 
 struct LinearResult {
   at::Tensor out;  ///< [B, H, N, E]
   LinearState state;
 };
 
-/// Linear attention, differentiable once, f32 or f64, any strides.
+/// Linear attention, differentiable once, f32 or f64, any strides; bf16 is stored and
+/// returned, while the arithmetic and the state are f32.
 ///
-///     o_i = sum_{j visible} (phi(q_i) . phi(k_j)) g^(i-j) v_j / den_i
+///     o_i = sum_{j visible} (phi(q_i) . phi(k_j)) e^(c_j) g^(i-j) v_j / den_i
 ///
+/// with c = log_scale.
 /// Shapes  q [B, H, N, D], k [B, H, M, D], v [B, H, M, E] -> [B, H, N, E];
 ///         causal needs N = M.
 /// Maths   docs/maths/linear_attention.md

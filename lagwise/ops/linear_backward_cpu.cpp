@@ -10,6 +10,7 @@
 #include "lagwise/kernels/denominator_gradient.h"
 #include "lagwise/ops/linear_cpu.h"
 #include "lagwise/ops/linear_views.h"
+#include "lagwise/ops/running_max.h"
 
 namespace lagwise::ops {
 namespace {
@@ -39,9 +40,11 @@ struct Pair {
 template <class T>
 class Backward {
  public:
-  Backward(const LinearCall& call, const at::Tensor& decay, const Pair& pair)
+  Backward(const LinearCall& call, const at::Tensor& decay, const RunningMax& max,
+           const Pair& pair)
       : call_(call),
         decay_(decay),
+        max_(max),
         pair_(pair),
         d_(pair.q.size(3)),
         width_(pair.width()),
@@ -61,47 +64,86 @@ class Backward {
   }
 
  private:
-  int64_t heads() const { return call_.b * call_.h; }
-  MatView<const T> ones() const { return {&one_, call_.m, 1, 0, 1}; }
+  int64_t heads() const { return call_.heads(); }
 
   Rows<T> gradient(int64_t head) const {
-    MatView<const T> x{nullptr, call_.n, 0, 0, 1};
-    if (pair_.d_out.defined()) x = head_view<const T>(pair_.d_out, head);
+    MatView<const T> x{nullptr, sequence_of(call_, head).queries, 0, 0, 1};
+    if (pair_.d_out.defined()) x = query_rows<const T>(call_, pair_.d_out, head);
     return {x,
             {},
-            head_column<const T>(pair_.inverse, head),
-            head_column<const T>(pair_.d_den, head)};
+            query_column<const T>(call_, pair_.inverse, head),
+            query_column<const T>(call_, pair_.d_den, head)};
   }
   Rows<T> values(int64_t head) const {
-    MatView<const T> x{nullptr, call_.m, 0, 0, 1};
-    if (pair_.v.defined()) x = head_view<const T>(pair_.v, head);
-    return {x, {}, {}, pair_.d_den.defined() ? ones() : MatView<const T>{}};
+    const int64_t rows = sequence_of(call_, head).keys;
+    const MatView<const T> ones{&one_, rows, 1, 0, 1};
+    MatView<const T> x{nullptr, rows, 0, 0, 1};
+    if (pair_.v.defined()) x = key_rows<const T>(call_, pair_.v, head);
+    return {x, {}, {}, pair_.d_den.defined() ? ones : MatView<const T>{}};
   }
   Rows<T> queries(int64_t head) const {
-    return {head_view<const T>(pair_.q, head), call_.map};
+    return {query_rows<const T>(call_, pair_.q, head), call_.map};
   }
   Rows<T> keys(int64_t head) const {
-    return {head_view<const T>(pair_.k, head), call_.map};
+    return {key_rows<const T>(call_, pair_.k, head), call_.map,
+            key_column<const T>(call_, max_.weight, head)};
   }
 
   static Rows<T> reversed(const Rows<T>& x) {
     return {x.x.reversed(), x.map, x.scale.reversed(), x.extra.reversed()};
+  }
+  static Sink<T> reversed(const Sink<T>& x) {
+    return {x.out.reversed(), x.at.reversed(), x.map, x.moment};
   }
   static Rows<T> columns(const Rows<T>& x, Strip strip) {
     return {x.x.columns(strip.begin, strip.end), x.map, x.scale, {}};
   }
 
   /// Gradients of features on their way to gradients of what was mapped.
-  Sink<T> sink(const at::Tensor& to, const at::Tensor& at, Strip strip) const {
-    const auto cut = [&](auto view) { return view.columns(strip.begin, strip.end); };
-    Sink<T> sink{cut(head_view<T>(to, strip.head))};
+  Sink<T> sink(MatView<T> to, MatView<const T> at, Strip strip) const {
+    Sink<T> sink{to.columns(strip.begin, strip.end)};
     if (call_.map.kind == kernels::FeatureMap::Kind::none) return sink;
-    sink.at = cut(head_view<const T>(at, strip.head));
+    sink.at = at.columns(strip.begin, strip.end);
     sink.map = call_.map;
     return sink;
   }
-  Sink<T> query_sink(Strip strip) const { return sink(pair_.d_q, pair_.q, strip); }
-  Sink<T> key_sink(Strip strip) const { return sink(pair_.d_k, pair_.k, strip); }
+  Sink<T> query_sink(Strip strip) const {
+    return sink(query_rows<T>(call_, pair_.d_q, strip.head),
+                query_rows<const T>(call_, pair_.q, strip.head), strip);
+  }
+  Sink<T> key_sink(Strip strip) const {
+    return sink(key_rows<T>(call_, pair_.d_k, strip.head),
+                key_rows<const T>(call_, pair_.k, strip.head), strip);
+  }
+
+  /// A pass forwards in time: a run at a time, the past shrinking before each.
+  void pass_forwards(int64_t head, const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
+                     const kernels::Decay<T>& decay, MatView<T> state,
+                     const Sink<T>& sink, T* own) const {
+    for (const auto& [begin, end, factor] : max_.heads[static_cast<size_t>(head)]) {
+      shrink(state, factor);
+      kernels::causal_linear<T>(slice(q, begin, end), slice(k, begin, end),
+                                slice(v, begin, end), decay, {}, state,
+                                slice(sink, begin, end), own);
+    }
+  }
+
+  /// A pass backwards in time: last run first, what comes of it shrinking after each.
+  void pass_backwards(int64_t head, const Rows<T>& q, const Rows<T>& k,
+                      const Rows<T>& v, kernels::Decay<T> decay, MatView<T> state,
+                      const Sink<T>& sink, T* own) const {
+    const auto& runs = max_.heads[static_cast<size_t>(head)];
+    decay.before_first = false;  // the state given stands at the last row
+    for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+      const auto [begin, end, factor] = *run;
+      kernels::causal_linear<T>(reversed(slice(q, begin, end)),
+                                reversed(slice(k, begin, end)),
+                                reversed(slice(v, begin, end)), decay, {}, state,
+                                reversed(slice(sink, begin, end)), own);
+      shrink(state, factor);
+      decay.before_first = true;
+    }
+  }
 
   /// to [rows, strip] = [s^T | z].
   void fill(const at::Tensor& s, const at::Tensor& z, Strip strip,
@@ -118,7 +160,8 @@ class Backward {
 
   /// The factor of channel d between the given state and the first row.
   T first_factor(int64_t head, int64_t d) const {
-    if (call_.decay_by == DecayBy::none || call_.n == 0) return T{1};
+    if (call_.decay_by == DecayBy::none || sequence_of(call_, head).keys == 0)
+      return T{1};
     const auto log = key_decay<T>(call_, decay_, head).log_factor;
     return std::exp(log(0, call_.decay_by == DecayBy::head ? 0 : d));
   }
@@ -133,9 +176,9 @@ class Backward {
     const MatView<T> state{own + scratch(), width_, strip.end - strip.begin,
                            strip.end - strip.begin, 1};
     fill(pair_.s0, pair_.z0, strip, state);
-    kernels::causal_linear<T>(
-        gradient(strip.head), values(strip.head), columns(keys(strip.head), strip),
-        column_decay<T>(call_, decay_, strip, true), {}, state, query_sink(strip), own);
+    pass_forwards(strip.head, gradient(strip.head), values(strip.head),
+                  columns(keys(strip.head), strip),
+                  column_decay<T>(call_, decay_, strip), state, query_sink(strip), own);
   }
 
   // dk_j = sum_{i >= j} g^(i-j) ([v_j | 1] . [d_out_i | d_den_i]) q_i
@@ -143,12 +186,9 @@ class Backward {
     const MatView<T> state{own + scratch(), width_, strip.end - strip.begin,
                            strip.end - strip.begin, 1};
     fill(pair_.d_s1, pair_.d_z1, strip, state);
-    Sink<T> sink = key_sink(strip);
-    sink.out = sink.out.reversed(), sink.at = sink.at.reversed();
-    kernels::causal_linear<T>(
-        reversed(values(strip.head)), reversed(gradient(strip.head)),
-        columns(reversed(queries(strip.head)), strip),
-        column_decay<T>(call_, decay_, strip, false), {}, state, sink, own);
+    pass_backwards(strip.head, values(strip.head), gradient(strip.head),
+                   columns(queries(strip.head), strip),
+                   column_decay<T>(call_, decay_, strip), state, key_sink(strip), own);
     if (!pair_.d_den.defined()) return;
     const auto d_z0 = head_column<T>(pair_.d_z0, strip.head);
     for (int64_t d = strip.begin; d < strip.end; ++d)
@@ -159,11 +199,10 @@ class Backward {
   void value_pass(Strip strip, T* own) const {
     const auto cut = [&](auto view) { return view.columns(strip.begin, strip.end); };
     const MatView<T> state = cut(head_view<T>(pair_.d_s0, strip.head));  // holds d_s1
-    const auto decay = key_decay<T>(call_, decay_, strip.head, false);
-    kernels::causal_linear<T>(
-        reversed(keys(strip.head)), reversed(queries(strip.head)),
-        columns(reversed(gradient(strip.head)), strip), decay, {}, state,
-        {cut(head_view<T>(pair_.d_v, strip.head)).reversed()}, own);
+    pass_backwards(strip.head, keys(strip.head), queries(strip.head),
+                   columns(gradient(strip.head), strip),
+                   key_decay<T>(call_, decay_, strip.head), state,
+                   {cut(key_rows<T>(call_, pair_.d_v, strip.head))}, own);
     for (int64_t d = 0; d < state.rows; ++d) {
       const T factor = first_factor(strip.head, d);
       for (int64_t e = 0; e < state.cols; ++e) state(d, e) *= factor;
@@ -180,7 +219,7 @@ class Backward {
     const MatView<T> d_state{space + 2 * width_ * cols, width_, cols, cols, 1};
     fill(pair_.s0, pair_.z0, strip, state);
     std::fill_n(slope.data, width_ * cols, T{0});
-    auto factors = column_decay<T>(call_, decay_, strip, true).log_factor;
+    auto factors = column_decay<T>(call_, decay_, strip).log_factor;
     if (call_.decay_by == DecayBy::head) factors = {factors.data, 1, cols, 0, 0};
     double* const moment =
         pair_.d_decay.template data_ptr<double>() + strip.head * d_ + strip.begin;
@@ -234,7 +273,8 @@ class Backward {
   //   dq_i = [d_out_i / den_i | d_den_i] [s1^T | z1],  dk_j = [v_j | 1] r,
   //   dv_j = k_j r^T without its last column
   void run_full() {
-    const at::Tensor r = at::empty({call_.b, call_.h, width_, d_}, pair_.q.options());
+    const at::Tensor r =
+        at::empty({call_.states(), call_.h, width_, d_}, pair_.q.options());
     over(d_, [&](Strip strip, T* own) {
       const auto cut = [&](auto view) { return view.columns(strip.begin, strip.end); };
       const MatView<T> sum = cut(head_view<T>(r, strip.head));
@@ -247,18 +287,27 @@ class Backward {
       kernels::read_state<T>(gradient(strip.head), {}, state, query_sink(strip), own);
     });
     if (pair_.d_den.defined()) pair_.d_z0.copy_(r.select(2, width_ - 1));
-    if (!pair_.v.defined()) return;
+    if (pair_.v.defined()) run_full_values(r);
+    for (int64_t head = 0; head < heads(); ++head) {
+      const double factor = max_.heads[static_cast<size_t>(head)].front().factor;
+      if (pair_.d_den.defined()) shrink(head_column<T>(pair_.d_z0, head), factor);
+      if (pair_.v.defined()) shrink(head_view<T>(pair_.d_s0, head), factor);
+    }
+  }
+
+  void run_full_values(const at::Tensor& r) {
     pair_.d_s0.copy_(r.slice(2, 0, pair_.value_width()).transpose(2, 3));
     over(pair_.value_width(), [&](Strip strip, T* own) {
       const auto cut = [&](auto view) { return view.columns(strip.begin, strip.end); };
       kernels::read_state<T>(keys(strip.head), {},
                              cut(head_view<T>(pair_.d_s0, strip.head)),
-                             {cut(head_view<T>(pair_.d_v, strip.head))}, own);
+                             {cut(key_rows<T>(call_, pair_.d_v, strip.head))}, own);
     });
   }
 
   const LinearCall& call_;
   const at::Tensor& decay_;
+  const RunningMax& max_;
   Pair pair_;
   int64_t d_, width_, state_size_;  // widths, and the numbers of one transposed state
   T one_ = 1;
@@ -271,10 +320,11 @@ void through_division(const LinearCall& call, const LinearForward& saved,
                       const at::Tensor& d_den, int64_t head) {
   const T floor =
       call.clamp ? static_cast<T>(call.eps) : -std::numeric_limits<T>::infinity();
-  kernels::denominator_gradient<T>(
-      head_view<const T>(d_out, head), head_view<const T>(saved.out, head),
-      head_column<const T>(saved.den, head), floor, head_column<T>(inverse, head),
-      head_column<T>(d_den, head));
+  kernels::denominator_gradient<T>(query_rows<const T>(call, d_out, head),
+                                   query_rows<const T>(call, saved.out, head),
+                                   query_column<const T>(call, saved.den, head), floor,
+                                   query_column<T>(call, inverse, head),
+                                   query_column<T>(call, d_den, head));
 }
 
 /// The gradient of the decay in its own shape, [H] or [H, D].
@@ -284,12 +334,21 @@ at::Tensor decay_gradient(const LinearCall& call, const Pair& pair) {
                                            : sum.sum(at::IntArrayRef{0, 2});
 }
 
+/// What was found is the gradient of weight_j k_j: makes it that of k_j, and returns
+/// that of log_scale_j, k_j . dk_j.
+at::Tensor through_weights(const RunningMax& max, const Pair& pair) {
+  pair.d_k.mul_(max.weight.unsqueeze(-1));
+  return (pair.k * pair.d_k).sum(-1);
+}
+
 }  // namespace
 
 LinearGradients linear_backward_cpu(const LinearCall& call, const LinearForward& saved,
                                     const LinearCotangents& cotangents) {
   const auto options = call.q.options();
-  const auto like = [&](const at::Tensor& x) { return at::empty(x.sizes(), options); };
+  const auto like = [&](const at::Tensor& x) {
+    return call.ragged ? at::zeros(x.sizes(), options) : at::empty(x.sizes(), options);
+  };
   const bool divides = call.divide != Divide::none;
   const bool separate = call.divide == Divide::separate;
   const at::Tensor d_out = cotangents.out.defined()
@@ -315,21 +374,27 @@ LinearGradients linear_backward_cpu(const LinearCall& call, const LinearForward&
   }
   divisor.d_z0 = at::zeros(saved.z.sizes(), options);
   if (cotangents.decay) {
-    main.d_decay = at::zeros({call.b, call.h, call.d}, at::kDouble);
-    if (separate) norm.d_decay = at::zeros({call.b, call.h, call.f}, at::kDouble);
+    main.d_decay = at::zeros({call.states(), call.h, call.d}, at::kDouble);
+    if (separate)
+      norm.d_decay = at::zeros({call.states(), call.h, call.f}, at::kDouble);
   }
 
+  const RunningMax max = running_max(call);
   const at::Tensor decay = call.decay.defined() ? call.decay.contiguous() : call.decay;
   AT_DISPATCH_FLOATING_TYPES(call.q.scalar_type(), "linear_attention", [&] {
-    Backward<scalar_t>(call, decay, main).run([&](int64_t head) {
+    Backward<scalar_t>(call, decay, max, main).run([&](int64_t head) {
       if (divides)
         through_division<scalar_t>(call, saved, d_out, main.inverse, divisor.d_den,
                                    head);
     });
-    if (separate) Backward<scalar_t>(call, decay, norm).run([](int64_t) {});
+    if (separate) Backward<scalar_t>(call, decay, max, norm).run([](int64_t) {});
   });
 
   LinearGradients to;
+  if (max.any()) {
+    to.log_scale = through_weights(max, main);
+    if (separate) to.log_scale.add_(through_weights(max, norm));
+  }
   to.q = main.d_q, to.k = main.d_k, to.v = main.d_v;
   to.q_norm = norm.d_q, to.k_norm = norm.d_k;
   to.s = main.d_s0, to.z = divisor.d_z0;

@@ -2,10 +2,20 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <vector>
+
 #include "lagwise/kernels/feature_map.h"
 #include "lagwise/ops/linear_attention.h"
 
 namespace lagwise::ops {
+
+/// The rows of one sequence: [begin, begin + count) of a batch row. Sequences attend
+/// to themselves alone.
+struct Sequence {
+  int64_t row;
+  int64_t query_begin, queries;
+  int64_t key_begin, keys;
+};
 
 /// One call of linear attention, checked: sizes, choices and tensors.
 /// Letters as everywhere: B, H, N queries, M keys, D, E widths, F of the norm
@@ -15,15 +25,20 @@ struct LinearCall {
   enum class Divide { none, same, separate };
   enum class DecayBy { none, head, channel };
 
-  at::Tensor q, k, v, q_norm, k_norm, decay;
-  at::Tensor s, z;  ///< undefined: begin from nothing
+  at::Tensor q, k, v, q_norm, k_norm, decay, log_scale;
+  at::Tensor s, z, max;  ///< undefined: begin from nothing
   int64_t b, h, n, m, d, e, f;
+  std::vector<Sequence> sequences;  ///< one per batch row, or as packed
+  bool ragged;                      ///< some rows may belong to no sequence
   bool causal;
   Divide divide;
   DecayBy decay_by;
   kernels::FeatureMap map;
   double eps;
   bool clamp;
+
+  int64_t states() const { return static_cast<int64_t>(sequences.size()); }
+  int64_t heads() const { return states() * h; }  ///< of all sequences
 };
 
 /// Reads and checks the arguments; a TORCH_CHECK names what was expected and

@@ -5,6 +5,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "lagwise/ops/linear_views.h"
+#include "lagwise/ops/running_max.h"
 
 namespace lagwise::ops {
 namespace {
@@ -27,86 +28,139 @@ Denominator<T> from_features(const LinearCall& call, MatView<T> den, T* z) {
   return {Denominator<T>::From::features, static_cast<T>(call.eps), call.clamp, den, z};
 }
 
-/// den_i = q_norm_i . z_i of every head: attention over no values at all.
+/// One head of one sequence, forwards: queries, keys, values, and where results go.
 template <class T>
-void separate_denominator(const LinearCall& call, const at::Tensor& decay,
-                          LinearForward& to) {
-  const int64_t scratch = kernels::linear_scratch<T>(call.f, 0);
-  for_each_strip<T>(call.b * call.h, 0, scratch, [&](Strip strip, T* own) {
-    const Rows<T> q{head_view<const T>(call.q_norm, strip.head), call.map};
-    const Rows<T> k{head_view<const T>(call.k_norm, strip.head), call.map};
-    const Rows<T> none{{nullptr, call.m, 0, 0, 1}};
-    const Sink<T> nowhere{{nullptr, call.n, 0, 0, 1}};
-    const MatView<T> empty{nullptr, call.f, 0, 0, 1};
-    T* const z = head_column<T>(to.z, strip.head).data;
-    const auto divide = from_features(call, head_column<T>(to.den, strip.head), z);
-    if (call.causal) {
-      const auto fade = key_decay<T>(call, decay, strip.head);
-      kernels::causal_linear<T>(q, k, none, fade, divide, empty, nowhere, own);
-    } else {
-      kernels::absorb<T>(k, none, empty, z, own);
-      kernels::read_state<T>(q, divide, empty, nowhere, own);
+struct Pass {
+  Rows<T> q, k, v;
+  kernels::Decay<T> decay;
+  Denominator<T> denominator;
+  MatView<T> s;
+  Sink<T> sink;
+};
+
+/// Runs a pass, shrinking the past wherever a new maximum begins.
+template <class T>
+void run_pass(const Pass<T>& pass, bool causal, const std::vector<Run>& runs, T* own) {
+  const MatView<T> z{pass.denominator.z, 1, pass.denominator.z ? pass.k.x.cols : 0};
+  for (const auto& [begin, end, factor] : runs) {
+    shrink(pass.s, factor);
+    shrink(z, factor);
+    if (!causal) {
+      kernels::absorb<T>(pass.k, pass.v, pass.s, pass.denominator.z, own);
+      kernels::read_state<T>(pass.q, pass.denominator, pass.s, pass.sink, own);
+      return;
     }
-  });
+    Denominator<T> divide = pass.denominator;
+    divide.den = slice_or_empty(divide.den, begin, end);
+    kernels::causal_linear<T>(slice(pass.q, begin, end), slice(pass.k, begin, end),
+                              slice(pass.v, begin, end), pass.decay, divide, pass.s,
+                              slice(pass.sink, begin, end), own);
+  }
 }
 
 template <class T>
-void forward(const LinearCall& call, const at::Tensor& decay, LinearForward& to) {
-  if (call.divide == Divide::separate) separate_denominator<T>(call, decay, to);
-  const at::Tensor z_start = call.divide == Divide::same && call.z.defined()
-                                 ? call.z.contiguous()
-                                 : at::Tensor();
-  const int64_t scratch = kernels::linear_scratch<T>(call.d, call.e);
-  const auto body = [&](Strip strip, T* own) {
+class Forward {
+ public:
+  Forward(const LinearCall& call, const at::Tensor& decay, const RunningMax& max,
+          LinearForward& to)
+      : call_(call), decay_(decay), max_(max), to_(to) {}
+
+  void run() {
+    if (call_.divide == Divide::separate) separate_denominator();
+    const at::Tensor z_start = call_.divide == Divide::same && call_.z.defined()
+                                   ? call_.z.contiguous()
+                                   : at::Tensor();
+    const int64_t scratch = kernels::linear_scratch<T>(call_.d, call_.e);
+    for_each_strip<T>(
+        call_.heads(), call_.e, scratch + call_.d,
+        [&](Strip strip, T* own) { weigh_values(strip, z_start, own, own + scratch); });
+  }
+
+ private:
+  Rows<T> queries(const at::Tensor& x, int64_t head) const {
+    return {query_rows<const T>(call_, x, head), call_.map};
+  }
+  Rows<T> keys(const at::Tensor& x, int64_t head) const {
+    return {key_rows<const T>(call_, x, head), call_.map,
+            key_column<const T>(call_, max_.weight, head)};
+  }
+  const std::vector<Run>& runs(int64_t head) const {
+    return max_.heads[static_cast<size_t>(head)];
+  }
+
+  /// den_i = q_norm_i . z_i of every head: attention over no values at all.
+  void separate_denominator() {
+    const int64_t scratch = kernels::linear_scratch<T>(call_.f, 0);
+    for_each_strip<T>(call_.heads(), 0, scratch, [&](Strip strip, T* own) {
+      const int64_t head = strip.head;
+      const Sequence& rows = sequence_of(call_, head);
+      run_pass<T>({queries(call_.q_norm, head),
+                   keys(call_.k_norm, head),
+                   {{nullptr, rows.keys, 0, 0, 1}},
+                   key_decay<T>(call_, decay_, head),
+                   from_features(call_, query_column<T>(call_, to_.den, head),
+                                 head_column<T>(to_.z, head).data),
+                   {nullptr, call_.f, 0, 0, 1},
+                   {{nullptr, rows.queries, 0, 0, 1}}},
+                  call_.causal, runs(head), own);
+    });
+  }
+
+  /// The values of one strip. Every strip needs the denominator of the same features
+  /// (z holds its state); the first one also hands it on.
+  void weigh_values(Strip strip, const at::Tensor& z_start, T* own, T* z) {
+    const int64_t head = strip.head;
     const auto columns = [&](auto view) {
       return view.columns(strip.begin, strip.end);
     };
-    const Rows<T> q{head_view<const T>(call.q, strip.head), call.map};
-    const Rows<T> k{head_view<const T>(call.k, strip.head), call.map};
-    const Rows<T> v{columns(head_view<const T>(call.v, strip.head))};
-    const MatView<T> s = columns(head_view<T>(to.s, strip.head));
-    const Sink<T> sink{columns(head_view<T>(to.out, strip.head))};
-
-    // Every strip needs the denominator; the first one also hands it on.
     Denominator<T> divide;
-    T* const z = own + scratch;
-    const auto den = head_column<T>(to.den, strip.head);
-    if (call.divide == Divide::same) {
-      std::fill_n(z, call.d, T{0});
+    if (call_.divide == Divide::same) {
+      std::fill_n(z, call_.d, T{0});
       if (z_start.defined())
-        std::copy_n(head_column<T>(z_start, strip.head).data, call.d, z);
-      divide = from_features(call, strip.first() ? den : MatView<T>{}, z);
+        std::copy_n(head_column<T>(z_start, head).data, call_.d, z);
+      divide = from_features(
+          call_, strip.first() ? query_column<T>(call_, to_.den, head) : MatView<T>{},
+          z);
     }
-    if (call.divide == Divide::separate)
-      divide = {Denominator<T>::From::given, 0, false, den};
+    if (call_.divide == Divide::separate)
+      divide = {Denominator<T>::From::given, 0, false,
+                query_column<T>(call_, to_.den, head)};
+    run_pass<T>({queries(call_.q, head),
+                 keys(call_.k, head),
+                 {columns(key_rows<const T>(call_, call_.v, head))},
+                 key_decay<T>(call_, decay_, head),
+                 divide,
+                 columns(head_view<T>(to_.s, head)),
+                 {columns(query_rows<T>(call_, to_.out, head))}},
+                call_.causal, runs(head), own);
+    if (call_.divide == Divide::same && strip.first())
+      std::copy_n(z, call_.d, head_column<T>(to_.z, head).data);
+  }
 
-    if (call.causal) {
-      const auto fade = key_decay<T>(call, decay, strip.head);
-      kernels::causal_linear<T>(q, k, v, fade, divide, s, sink, own);
-    } else {
-      kernels::absorb<T>(k, v, s, divide.z, own);
-      kernels::read_state<T>(q, divide, s, sink, own);
-    }
-    if (call.divide == Divide::same && strip.first())
-      std::copy_n(z, call.d, head_column<T>(to.z, strip.head).data);
-  };
-  for_each_strip<T>(call.b * call.h, call.e, scratch + call.d, body);
-}
+  const LinearCall& call_;
+  const at::Tensor& decay_;
+  const RunningMax& max_;
+  LinearForward& to_;
+};
 
 }  // namespace
 
 LinearForward linear_forward_cpu(const LinearCall& call) {
   const auto options = call.q.options();
+  const auto rows = [&](at::IntArrayRef sizes) {
+    return call.ragged ? at::zeros(sizes, options) : at::empty(sizes, options);
+  };
+  const RunningMax max = running_max(call);
   LinearForward to;
-  to.out = at::empty({call.b, call.h, call.n, call.e}, options);
-  to.s = start(call.s, {call.b, call.h, call.d, call.e}, options);
+  to.out = rows({call.b, call.h, call.n, call.e});
+  to.s = start(call.s, {call.states(), call.h, call.d, call.e}, options);
   to.z = start(call.divide == Divide::separate ? call.z : at::Tensor(),
-               {call.b, call.h, call.f}, options);
-  const int64_t dens = call.divide == Divide::none ? 0 : call.n;
-  to.den = at::empty({call.b, call.h, dens}, options);
+               {call.states(), call.h, call.f}, options);
+  to.den = rows({call.b, call.h, call.divide == Divide::none ? 0 : call.n});
+  to.max = max.any() ? max.last : at::empty({call.states(), call.h, 0}, options);
   const at::Tensor decay = call.decay.defined() ? call.decay.contiguous() : call.decay;
   AT_DISPATCH_FLOATING_TYPES(call.q.scalar_type(), "linear_attention",
-                             [&] { forward<scalar_t>(call, decay, to); });
+                             [&] { Forward<scalar_t>(call, decay, max, to).run(); });
   return to;
 }
 

@@ -5,10 +5,11 @@
 namespace lagwise::ops {
 
 struct LinearForward {
-  at::Tensor out;  ///< [B, H, N, E]
-  at::Tensor s;    ///< [B, H, D, E] after the last key
-  at::Tensor z;    ///< [B, H, F]
-  at::Tensor den;  ///< [B, H, N] after eps; [B, H, 0] without a denominator
+  at::Tensor out;       ///< [B, H, N, E]
+  at::Tensor s;         ///< [B, H, D, E] after the last key
+  at::Tensor z;         ///< [B, H, F]
+  at::Tensor den;       ///< [B, H, N] after eps; [B, H, 0] without a denominator
+  at::Tensor max = {};  ///< [B, H] after the last key; [B, H, 0] without log_scale
 };
 
 /// Gradients of what came out; undefined tensors are zero.
@@ -20,7 +21,7 @@ struct LinearCotangents {
 /// Gradients of what went in, in the shapes of LinearCall; those of absent
 /// inputs stay undefined.
 struct LinearGradients {
-  at::Tensor q, k, v, q_norm, k_norm, decay, s, z;
+  at::Tensor q, k, v, q_norm, k_norm, decay, s, z, log_scale;
 };
 
 /// Threads are shared out over heads and, where those are few, over columns:
