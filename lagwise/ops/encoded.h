@@ -60,7 +60,8 @@ struct Draw {
 /// The streams of noise in use: no two kinds of draw share one.
 namespace streams {
 inline constexpr int64_t kParameters = 1, kFavor = 2, kSineSpe = 3, kConvSpe = 4,
-                         kGate = 5, kLrpe = 6, kDropout = 7, kSampling = 8, kData = 9;
+                         kGate = 5, kLrpe = 6, kDropout = 7, kSampling = 8, kData = 9,
+                         kWeights = 10;
 }
 
 }  // namespace lagwise
