@@ -1,0 +1,67 @@
+// A language model: a causal stack, and the next token from every row.
+
+#include <c10/core/GradMode.h>
+
+#include "lagwise/models/transformer.h"
+
+namespace lagwise {
+namespace {
+
+struct LmState : DecodingState {
+  explicit LmState(StackState from) : stack(std::move(from)) {}
+  int64_t bytes() const override { return stack.bytes(); }
+  StackState stack;
+};
+
+class DecoderLm : public Model {
+ public:
+  explicit DecoderLm(const ModelConfig& config) : Model(config) {
+    nn::Initial initial{config.seed};
+    stack_ = std::make_shared<Stack>(config, true, false, initial);
+    // The stack's parts under their own names: layers.0..., not stack.layers.0...
+    for (const auto& part : stack_->named_children())
+      register_module(part.key(), part.value());
+    head_ = register_module("head", std::make_shared<Head>(config, config.vocabulary,
+                                                           config.tied, initial));
+  }
+
+  at::Tensor logits(const Batch& batch, const Draw& draw) override {
+    stack_->train(is_training());
+    return head_->forward(stack_->forward(batch, draw), stack_->embedding());
+  }
+
+  std::unique_ptr<DecodingState> start(int64_t batch, const Draw& draw,
+                                       const Batch*) override {
+    const c10::NoGradGuard no_graph;
+    return std::make_unique<LmState>(stack_->start(batch, draw));
+  }
+
+  at::Tensor extend(DecodingState& state, const at::Tensor& tokens,
+                    const at::Tensor& lengths) override {
+    const c10::NoGradGuard no_graph;
+    const at::Tensor x =
+        stack_->extend(static_cast<LmState&>(state).stack, tokens, lengths);
+    return head_->forward(last_rows(x, lengths), stack_->embedding());
+  }
+
+  at::Tensor extend_all(DecodingState& state, const at::Tensor& tokens) override {
+    const c10::NoGradGuard no_graph;
+    const at::Tensor x = stack_->extend(static_cast<LmState&>(state).stack, tokens, {});
+    return head_->forward(x, stack_->embedding());
+  }
+
+ private:
+  std::shared_ptr<Stack> stack_;
+  std::shared_ptr<Head> head_;
+};
+
+const RegisterModel registered({
+    .name = "decoder_lm",
+    .summary = "predicts the next token from all before it",
+    .make = [](const ModelConfig& config) -> std::shared_ptr<Model> {
+      return std::make_shared<DecoderLm>(config);
+    },
+});
+
+}  // namespace
+}  // namespace lagwise

@@ -1,0 +1,80 @@
+#include "lagwise/models/model.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/log_softmax.h>
+
+#include <stdexcept>
+
+#include "lagwise/core/registry.h"
+
+namespace lagwise {
+namespace {
+
+Registry<ModelRow>& registry() {
+  static Registry<ModelRow> registry("model");
+  return registry;
+}
+
+[[noreturn]] void refuse_decoding(const ModelConfig& config) {
+  throw std::invalid_argument("model '" + config.model +
+                              "' does not generate; expected decoder_lm or "
+                              "encoder_decoder");
+}
+
+void check(const ModelConfig& config) {
+  const auto expect = [&](bool holds, const std::string& what, int64_t got) {
+    if (!holds)
+      throw std::invalid_argument("model." + what + ", got " + std::to_string(got));
+  };
+  expect(config.layers >= 1, "layers: expected at least 1", config.layers);
+  expect(config.vocabulary >= 1, "vocabulary: expected at least 1", config.vocabulary);
+  expect(config.heads >= 1, "heads: expected at least 1", config.heads);
+  expect(config.dim >= 1 && config.dim % config.heads == 0,
+         "dim: expected a multiple of heads = " + std::to_string(config.heads),
+         config.dim);
+  expect(config.feed_forward >= 0, "feed_forward: expected 0 (4 dim) or more",
+         config.feed_forward);
+  if (!(config.dropout >= 0 && config.dropout < 1))
+    throw std::invalid_argument("model.dropout: expected 0 <= dropout < 1, got " +
+                                std::to_string(config.dropout));
+}
+
+}  // namespace
+
+Loss Model::loss(const Batch& batch, const Draw& draw) {
+  const at::Tensor x = logits(batch, draw);  // [.., V]
+  const at::Tensor target = batch.targets;   // [..]
+  const at::Tensor counts = target.ge(0);
+  const at::Tensor place = target.clamp_min(0).unsqueeze(-1);
+  const at::Tensor each = -at::log_softmax(x, -1).gather(-1, place).squeeze(-1) *
+                          counts.to(x.scalar_type());
+  Loss loss;
+  loss.sum = each.sum();
+  loss.by_target = each.detach();
+  loss.count = counts.sum().item<int64_t>();
+  loss.right = (x.detach().argmax(-1).eq(target) * counts).sum().item<int64_t>();
+  return loss;
+}
+
+std::unique_ptr<DecodingState> Model::start(int64_t, const Draw&, const Batch*) {
+  refuse_decoding(config_);
+}
+
+at::Tensor Model::extend(DecodingState&, const at::Tensor&, const at::Tensor&) {
+  refuse_decoding(config_);
+}
+
+at::Tensor Model::extend_all(DecodingState&, const at::Tensor&) {
+  refuse_decoding(config_);
+}
+
+RegisterModel::RegisterModel(ModelRow row) { registry().add(row); }
+
+const std::vector<ModelRow>& models() { return registry().rows(); }
+
+std::shared_ptr<Model> make_model(const ModelConfig& config) {
+  check(config);
+  return registry().find(config.model).make(config);
+}
+
+}  // namespace lagwise

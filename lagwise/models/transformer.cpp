@@ -1,0 +1,176 @@
+#include "lagwise/models/transformer.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace lagwise {
+namespace {
+
+HeadShape head_shape(const ModelConfig& config) {
+  return {.heads = config.heads,
+          .dim = config.dim / config.heads,
+          .model_dim = config.dim,
+          .value_dim = 0,
+          .seed = config.seed};
+}
+
+void check_tokens(const at::Tensor& tokens, int64_t vocabulary) {
+  if (tokens.dim() != 2 || tokens.scalar_type() != at::kLong)
+    throw std::invalid_argument("expected tokens [B, N] of whole numbers");
+  if (tokens.numel() == 0) return;
+  const auto lowest = tokens.min().item<int64_t>(), top = tokens.max().item<int64_t>();
+  if (lowest < 0 || top >= vocabulary)
+    throw std::invalid_argument("expected tokens from 0 to " +
+                                std::to_string(vocabulary - 1) + ", got " +
+                                std::to_string(lowest < 0 ? lowest : top));
+}
+
+}  // namespace
+
+int64_t StackState::bytes() const {
+  int64_t sum = 0;
+  for (const nn::BlockState& block : blocks) {
+    if (block.self) sum += block.self->bytes();
+    if (block.heard) sum += block.heard->bytes();
+  }
+  for (const at::Tensor& x : code.tensors)
+    if (x.defined()) sum += static_cast<int64_t>(x.nbytes());
+  return sum;
+}
+
+Stack::Stack(const ModelConfig& config, bool causal, bool listens, nn::Initial& initial)
+    : config_(config),
+      causal_(causal),
+      listens_(listens),
+      encoding_(make_encoding(config.encoding, head_shape(config))) {
+  const double deviation = 1.0 / std::sqrt(static_cast<double>(config.dim));
+  embed_ = initial.normal({config.vocabulary, config.dim}, deviation);
+  register_module("embed",
+                  std::make_shared<nn::Holder>(Parameters{{"weight", embed_}}));
+  if (listens_)
+    cross_encoding_ = make_encoding(config.cross_encoding, head_shape(config));
+  if (const Parameters shared = encoding_->shared(); !shared.empty())
+    register_module("pos", std::make_shared<nn::Holder>(shared));
+  if (listens_ && !cross_encoding_->shared().empty())
+    register_module("cross_pos",
+                    std::make_shared<nn::Holder>(cross_encoding_->shared()));
+  auto layers = std::make_shared<torch::nn::Module>("layers");
+  register_module("layers", layers);
+  for (int64_t i = 0; i < config.layers; ++i) {
+    nn::BlockConfig block;
+    block.self = {config.dim,    config.heads, config.attention, config.encoding, i,
+                  config.layers, causal};
+    block.feed_forward = config.feed_forward > 0 ? config.feed_forward : 4 * config.dim;
+    block.norm = config.norm, block.pre_norm = config.pre_norm;
+    nn::AttentionConfig cross = block.self;
+    cross.attention = config.cross_attention;
+    cross.encoding_text = config.cross_encoding;
+    cross.causal = false;
+    blocks_.push_back(std::make_shared<nn::Block>(
+        block, encoding_, initial, listens_ ? &cross : nullptr, cross_encoding_));
+    layers->register_module(std::to_string(i), blocks_.back());
+  }
+  norm_ = register_module("norm", std::make_shared<nn::Norm>(config.norm, config.dim));
+}
+
+at::Tensor Stack::embed(const at::Tensor& tokens) const {
+  check_tokens(tokens, config_.vocabulary);
+  return at::embedding(embed_, tokens) * std::sqrt(static_cast<double>(config_.dim));
+}
+
+nn::Pass Stack::cross_pass(const Draw& draw, int64_t queries, int64_t keys) const {
+  nn::Pass pass;
+  pass.at = {.causal = false, .horizon = config_.length};
+  pass.draw = draw;
+  if (listens_) pass.code = cross_encoding_->code(pass.at, draw, queries, keys);
+  return pass;
+}
+
+at::Tensor Stack::forward(const Batch& batch, const Draw& draw, const at::Tensor& front,
+                          const at::Tensor& other) {
+  at::Tensor x = embed(batch.tokens);
+  nn::Pass pass;
+  pass.at = {.causal = causal_, .grid = config_.grid, .horizon = config_.length};
+  pass.draw = draw;
+  pass.dropout = is_training() ? config_.dropout : 0;
+  pass.lengths = batch.lengths;
+  if (front.defined()) {
+    x = at::cat({front.expand({x.size(0), 1, x.size(2)}), x}, 1);
+    pass.at.off_grid = config_.grid.empty() ? 0 : 1;
+    if (batch.lengths.defined()) pass.lengths = batch.lengths + 1;
+  }
+  const int64_t n = x.size(1);
+  x = nn::dropout(encoding_->embed(x, pass.at), pass.dropout, draw, 4 * config_.layers);
+  pass.code = encoding_->code(pass.at, draw, n, n);
+  nn::Pass cross = cross_pass(draw, n, other.defined() ? other.size(1) : 0);
+  cross.lengths = batch.lengths, cross.key_lengths = batch.source_lengths;
+  for (const auto& block : blocks_) x = block->forward(x, pass, other, &cross);
+  return norm_->forward(x);
+}
+
+StackState Stack::start(int64_t batch, const Draw& draw, const at::Tensor& other,
+                        const at::Tensor& other_lengths) {
+  StackState state;
+  state.draw = draw;
+  state.taken.assign(static_cast<size_t>(batch), 0);
+  nn::Pass cross = cross_pass(draw, 0, other.defined() ? other.size(1) : 0);
+  cross.key_lengths = other_lengths;
+  for (const auto& block : blocks_)
+    state.blocks.push_back(block->start(batch, other, &cross));
+  return state;
+}
+
+at::Tensor Stack::extend(StackState& state, const at::Tensor& tokens,
+                         const at::Tensor& lengths) {
+  const int64_t n = tokens.size(1), first = state.taken.empty() ? 0 : state.taken[0];
+  const bool together = std::all_of(state.taken.begin(), state.taken.end(),
+                                    [&](int64_t taken) { return taken == first; });
+  nn::Pass pass;
+  pass.at = {.query_start = first, .key_start = first, .horizon = config_.length};
+  if (!together) {
+    const at::Tensor starts = at::tensor(state.taken, at::kLong).unsqueeze(1);
+    pass.at.query_at = pass.at.key_at = starts + at::arange(n, at::kLong);
+  }
+  pass.draw = state.draw;
+  pass.lengths = lengths;
+  at::Tensor x = encoding_->embed(embed(tokens), pass.at);
+  const bool begun = !state.code.tensors.empty();
+  pass.code = encoding_->code(pass.at, state.draw, n, n, begun ? &state.code : nullptr);
+  state.code = pass.code;
+  nn::Pass cross = cross_pass(state.draw, n, 0);
+  cross.at.query_start = first;
+  for (size_t i = 0; i < blocks_.size(); ++i)
+    x = blocks_[i]->extend(state.blocks[i], x, pass, &cross);
+  for (size_t b = 0; b < state.taken.size(); ++b)
+    state.taken[b] +=
+        lengths.defined() ? lengths[static_cast<int64_t>(b)].item<int64_t>() : n;
+  return norm_->forward(x);
+}
+
+Head::Head(const ModelConfig& config, int64_t outputs, bool tied,
+           nn::Initial& initial) {
+  if (!tied)
+    out_ = register_module(
+        "out", std::make_shared<nn::LinearLayer>(config.dim, outputs, initial));
+}
+
+at::Tensor Head::forward(const at::Tensor& rows, const at::Tensor& embedding) const {
+  return out_ ? out_->forward(rows) : at::linear(rows, embedding);
+}
+
+at::Tensor last_rows(const at::Tensor& x, const at::Tensor& lengths) {
+  if (!lengths.defined()) return x.select(1, x.size(1) - 1);
+  const at::Tensor place = (lengths - 1).clamp_min(0).view({-1, 1, 1});
+  return x.gather(1, place.expand({x.size(0), 1, x.size(2)})).squeeze(1);
+}
+
+}  // namespace lagwise

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <memory>
+#include <vector>
+
+#include "lagwise/models/model.h"
+#include "lagwise/nn/block.h"
+
+namespace lagwise {
+
+/// What a stack of blocks remembers of a batch while decoding.
+struct StackState {
+  std::vector<nn::BlockState> blocks;
+  std::vector<int64_t> taken;  ///< tokens of each sequence so far
+  Draw draw;                   ///< one moment for the whole sequence
+  Code code;                   ///< of the rows before, for encodings with a window
+  int64_t bytes() const;
+};
+
+/// The middle of every model: tokens in, rows out. Embedding, encoding, blocks, norm.
+///
+/// Parameters  embed.weight, pos.*, layers.<i>.*, norm.*
+class Stack : public torch::nn::Module {
+ public:
+  /// `listens`: blocks with cross attention, made as the config says.
+  Stack(const ModelConfig& config, bool causal, bool listens, nn::Initial& initial);
+
+  /// tokens [B, N] -> rows [B, N (+ 1), C]. `front`: a learned row before each
+  /// sequence. `other` [B, M, C]: what the blocks listen to.
+  at::Tensor forward(const Batch& batch, const Draw& draw, const at::Tensor& front = {},
+                     const at::Tensor& other = {});
+
+  StackState start(int64_t batch, const Draw& draw, const at::Tensor& other = {},
+                   const at::Tensor& other_lengths = {});
+  /// The next tokens [B, N], the first `lengths` of each row -> [B, N, C]
+  at::Tensor extend(StackState& state, const at::Tensor& tokens,
+                    const at::Tensor& lengths);
+
+  const at::Tensor& embedding() const { return embed_; }  ///< [V, C]
+
+ private:
+  at::Tensor embed(const at::Tensor& tokens) const;
+  nn::Pass cross_pass(const Draw& draw, int64_t queries, int64_t keys) const;
+
+  ModelConfig config_;
+  bool causal_, listens_;
+  std::shared_ptr<Encoding> encoding_, cross_encoding_;
+  at::Tensor embed_;
+  std::vector<std::shared_ptr<nn::Block>> blocks_;
+  std::shared_ptr<nn::Norm> norm_;
+};
+
+/// Rows to logits: through the embedding itself where they are tied, else a matrix of
+/// its own.
+class Head : public torch::nn::Module {
+ public:
+  Head(const ModelConfig& config, int64_t outputs, bool tied, nn::Initial& initial);
+  at::Tensor forward(const at::Tensor& rows, const at::Tensor& embedding) const;
+
+ private:
+  std::shared_ptr<nn::LinearLayer> out_;
+};
+
+/// The rows after the last real token of each sequence: x [B, N, C] -> [B, C].
+at::Tensor last_rows(const at::Tensor& x, const at::Tensor& lengths);
+
+}  // namespace lagwise

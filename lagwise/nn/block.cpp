@@ -1,0 +1,76 @@
+#include "lagwise/nn/block.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/gelu.h>
+
+#include <cmath>
+
+namespace lagwise::nn {
+
+Block::Block(const BlockConfig& config, std::shared_ptr<Encoding> encoding,
+             Initial& initial, const AttentionConfig* cross,
+             std::shared_ptr<Encoding> cross_encoding)
+    : pre_norm_(config.pre_norm), layer_(config.self.layer) {
+  const int64_t dim = config.self.dim;
+  const auto norm = [&](const char* name) {
+    return register_module(name, std::make_shared<Norm>(config.norm, dim));
+  };
+  attn_norm_ = norm("attn_norm");
+  attn_ = register_module("attn", std::make_shared<MultiHeadAttention>(
+                                      config.self, std::move(encoding), initial));
+  if (cross != nullptr) {
+    cross_norm_ = norm("cross_norm");
+    cross_ = register_module("cross", std::make_shared<MultiHeadAttention>(
+                                          *cross, std::move(cross_encoding), initial));
+  }
+  ff_norm_ = norm("ff_norm");
+  const double gain = 1.0 / std::sqrt(2.0 * static_cast<double>(config.self.layers));
+  ff_in_ = register_module(
+      "ff_in", std::make_shared<LinearLayer>(dim, config.feed_forward, initial));
+  ff_out_ = register_module(
+      "ff_out", std::make_shared<LinearLayer>(config.feed_forward, dim, initial, gain));
+}
+
+at::Tensor Block::add(const at::Tensor& x, const std::shared_ptr<Norm>& norm,
+                      const Pass& pass, int64_t which, const Inner& inner) const {
+  const at::Tensor y = inner(pre_norm_ ? norm->forward(x) : x);
+  const at::Tensor sum = x + dropout(y, pass.dropout, pass.draw, 4 * layer_ + which);
+  return pre_norm_ ? sum : norm->forward(sum);
+}
+
+at::Tensor Block::feed_forward(const at::Tensor& x) const {
+  return ff_out_->forward(at::gelu(ff_in_->forward(x)));
+}
+
+at::Tensor Block::forward(at::Tensor x, const Pass& pass, const at::Tensor& other,
+                          const Pass* cross_pass) {
+  x = add(x, attn_norm_, pass, 0,
+          [&](const at::Tensor& y) { return attn_->forward(y, y, pass); });
+  if (cross_)
+    x = add(x, cross_norm_, pass, 1, [&](const at::Tensor& y) {
+      return cross_->forward(y, other, *cross_pass);
+    });
+  return add(x, ff_norm_, pass, 2,
+             [&](const at::Tensor& y) { return feed_forward(y); });
+}
+
+BlockState Block::start(int64_t batch, const at::Tensor& other,
+                        const Pass* cross_pass) const {
+  BlockState state{attn_->start(batch), nullptr};
+  if (cross_) state.heard = cross_->listen(other, *cross_pass);
+  return state;
+}
+
+at::Tensor Block::extend(BlockState& state, at::Tensor x, const Pass& pass,
+                         const Pass* cross_pass) {
+  x = add(x, attn_norm_, pass, 0,
+          [&](const at::Tensor& y) { return attn_->extend(*state.self, y, pass); });
+  if (cross_)
+    x = add(x, cross_norm_, pass, 1, [&](const at::Tensor& y) {
+      return cross_->ask(*state.heard, y, *cross_pass);
+    });
+  return add(x, ff_norm_, pass, 2,
+             [&](const at::Tensor& y) { return feed_forward(y); });
+}
+
+}  // namespace lagwise::nn

@@ -1,0 +1,148 @@
+// Linear attention joined with an encoding. Where the two meet depends on the stage the
+// encoding acts at:
+//
+//     before the map   x -> encode -> phi -> product        (SPE; none; decay alone)
+//     after it         x -> phi -> encode -> product        (RoPE, LRPE)
+//
+// After the map features are signed, so a denominator is formed from the features
+// before the encoding.
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/zeros.h>
+
+#include "lagwise/attention/linear.h"
+#include "lagwise/nn/mixer.h"
+#include "lagwise/ops/toeplitz_linear.h"
+
+namespace lagwise::nn {
+namespace {
+
+struct LinearMemory : MixerState {
+  ops::LinearState state;
+  int64_t bytes() const override {
+    int64_t sum = 0;
+    for (const at::Tensor* x : {&state.s, &state.z, &state.m})
+      if (x->defined()) sum += static_cast<int64_t>(x->nbytes());
+    return sum;
+  }
+};
+
+class LinearMixer : public Mixer {
+ public:
+  LinearMixer(std::string_view text, const MixerPlace& place,
+              std::shared_ptr<Encoding> encoding, Layer layer)
+      : attention_(text, {place.shape.heads, encoding->width(),
+                          place.shape.value_width(), place.shape.dim}),
+        place_(place),
+        encoding_(std::move(encoding)),
+        layer_(std::move(layer)) {}
+
+  Parameters parameters() const override { return attention_.parameters(); }
+
+  at::Tensor mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                 const Pass& pass) const override {
+    const Joined x = join(q, k, v, pass);
+    if (x.lag_bias.defined()) return attention_.attend_by_lag(x.inputs, x.lag_bias);
+    return attention_.attend(x.inputs);
+  }
+
+  std::unique_ptr<MixerState> start(int64_t) const override {
+    return std::make_unique<LinearMemory>();
+  }
+
+  at::Tensor extend(MixerState& state, const at::Tensor& q, const at::Tensor& k,
+                    const at::Tensor& v, const Pass& pass) const override {
+    auto& memory = static_cast<LinearMemory&>(state);
+    const Joined x = join(q, k, v, pass);
+    const bool one_row = q.size(2) == 1 && !pass.lengths.defined();
+    if (one_row) return attention_.step(x.inputs, memory.state);
+    auto [out, next] = attention_.attend(x.inputs, memory.state);
+    memory.state = next;
+    return out;
+  }
+
+  std::unique_ptr<MixerState> listen(const at::Tensor& k, const at::Tensor& v,
+                                     const Pass& pass) const override {
+    auto heard = std::make_unique<LinearMemory>();
+    const Joined x = join(k.narrow(2, 0, 0), k, v, pass);
+    heard->state = attention_.attend(x.inputs, {}).state;
+    return heard;
+  }
+
+  at::Tensor ask(const MixerState& heard, const at::Tensor& q,
+                 const Pass& pass) const override {
+    const auto& memory = static_cast<const LinearMemory&>(heard);
+    Pass alone = pass;
+    alone.key_lengths = {};
+    const at::Tensor none = q.narrow(2, 0, 0);
+    const Joined x =
+        join(q, none,
+             at::zeros({q.size(0), q.size(1), 0, memory.state.s.size(3)}, q.options()),
+             alone);
+    return attention_.attend(x.inputs, memory.state).out;
+  }
+
+ private:
+  using Side = FeatureMap::Side;
+  struct Joined {
+    LinearInputs inputs;
+    at::Tensor lag_bias;  // full attention only
+  };
+
+  Joined join(const at::Tensor& raw_q, const at::Tensor& raw_k, const at::Tensor& v,
+              const Pass& pass) const {
+    const bool after = encoding_->traits().stage == Traits::Stage::after_map;
+    const at::Tensor directions = attention_.map().directions(
+        pass.draw, place_.layer, after ? place_.shape.dim : encoding_->width(),
+        raw_q.options());
+    Joined x;
+    LinearInputs& to = x.inputs;
+    to.v = v, to.causal = pass.at.causal;
+    to.lengths = pass.lengths, to.key_lengths = pass.key_lengths;
+    const at::Tensor q = attention_.add_bias(raw_q, Side::query);
+    const at::Tensor k = attention_.add_bias(raw_k, Side::key);
+    const auto features = [&](const at::Tensor& rows, Side side) {
+      return attention_.features(rows, side, pass.at, directions);
+    };
+    Encoded encoded;
+    if (after) {
+      to.q = features(q, Side::query), to.k = features(k, Side::key);
+      encoded = encoding_->encode(to.q.x, to.k.x, pass.code, layer_, pass.at);
+      if (encoding_->traits().denominator == Traits::Denominator::separate)
+        to.q_norm = to.q, to.k_norm = to.k;
+      to.q.x = encoded.q, to.k.x = encoded.k;
+    } else {
+      encoded = encoding_->encode(q, k, pass.code, layer_, pass.at);
+      to.mapped = !attention_.fuses();
+      to.q = to.mapped ? features(encoded.q, Side::query) : Features{encoded.q};
+      to.k = to.mapped ? features(encoded.k, Side::key) : Features{encoded.k};
+    }
+    if (pass.at.causal) to.decay = encoded.decay;
+    if (!pass.at.causal) x.lag_bias = encoded.lag_bias;
+    return x;
+  }
+
+  LinearAttention attention_;
+  MixerPlace place_;
+  std::shared_ptr<Encoding> encoding_;
+  Layer layer_;
+};
+
+const RegisterMixer registered({
+    .name = "linear",
+    .summary = "linear time, a state of constant size",
+    .serves =
+        [](const Traits& encoding, bool causal) {
+          return causal ? encoding.linear_causal : encoding.linear_full;
+        },
+    .make = [](std::string_view text, const MixerPlace& place,
+               std::shared_ptr<Encoding> encoding,
+               Layer layer) -> std::unique_ptr<Mixer> {
+      return std::make_unique<LinearMixer>(text, place, std::move(encoding),
+                                           std::move(layer));
+    },
+});
+
+}  // namespace
+}  // namespace lagwise::nn

@@ -1,0 +1,45 @@
+#include "lagwise/nn/mixer.h"
+
+#include <stdexcept>
+
+#include "lagwise/core/registry.h"
+
+namespace lagwise::nn {
+namespace {
+
+Registry<MixerRow>& registry() {
+  static Registry<MixerRow> registry("attention");
+  return registry;
+}
+
+/// The encodings that an attention can serve, for the message to those who chose
+/// another.
+std::string served_by(const MixerRow& row, bool causal) {
+  std::string list;
+  for (const EncodingRow& encoding : encodings()) {
+    const auto made = make_encoding(encoding.text(), {.heads = 4, .dim = 8});
+    if (!row.serves(made->traits(), causal)) continue;
+    list += (list.empty() ? "" : ", ") + std::string(encoding.name);
+  }
+  return list;
+}
+
+}  // namespace
+
+RegisterMixer::RegisterMixer(MixerRow row) { registry().add(row); }
+
+const std::vector<MixerRow>& mixers() { return registry().rows(); }
+
+std::unique_ptr<Mixer> make_mixer(std::string_view text, const MixerPlace& place,
+                                  const std::string& encoding_text,
+                                  std::shared_ptr<Encoding> encoding, Layer layer) {
+  const MixerRow& row = registry().find(Spec(text).name());
+  if (!row.serves(encoding->traits(), place.causal))
+    throw std::invalid_argument(
+        "encoding '" + encoding_text + "' cannot be used with " +
+        (place.causal ? "causal " : "full ") + std::string(row.name) +
+        " attention; expected one of " + served_by(row, place.causal));
+  return row.make(text, place, std::move(encoding), std::move(layer));
+}
+
+}  // namespace lagwise::nn

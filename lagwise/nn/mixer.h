@@ -1,0 +1,75 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "lagwise/nn/pass.h"
+
+namespace lagwise::nn {
+
+/// What a mixer keeps of the past of a batch.
+class MixerState {
+ public:
+  virtual ~MixerState() = default;
+  virtual int64_t bytes() const = 0;
+};
+
+/// Where positions and attention meet: one attention of one layer, joined with one
+/// encoding. It takes projected rows [B, H, N, D] and mixes them along the sequence.
+class Mixer {
+ public:
+  virtual ~Mixer() = default;
+
+  /// Trained tensors of the attention itself; those of the encoding are its own.
+  virtual Parameters parameters() const { return {}; }
+
+  /// q [B, H, N, D], k [B, H, M, D], v [B, H, M, E] -> [B, H, N, E].
+  virtual at::Tensor mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                         const Pass& pass) const = 0;
+
+  /// The state before the first row of `batch` sequences.
+  virtual std::unique_ptr<MixerState> start(int64_t batch) const = 0;
+
+  /// Causal: the next N rows of every sequence, seeing all before them. No gradient.
+  virtual at::Tensor extend(MixerState& state, const at::Tensor& q, const at::Tensor& k,
+                            const at::Tensor& v, const Pass& pass) const = 0;
+
+  /// Cross attention: takes in the keys once, then answers queries. No gradient.
+  virtual std::unique_ptr<MixerState> listen(const at::Tensor& k, const at::Tensor& v,
+                                             const Pass& pass) const = 0;
+  virtual at::Tensor ask(const MixerState& heard, const at::Tensor& q,
+                         const Pass& pass) const = 0;
+};
+
+/// For which layer of which model a mixer is made.
+struct MixerPlace {
+  HeadShape shape;
+  int64_t layer = 0, layers = 1;
+  bool causal = true;
+};
+
+/// One kind of attention. `make` has checked nothing: make_mixer does.
+struct MixerRow {
+  std::string_view name;
+  std::string_view summary;
+  bool (*serves)(const Traits& encoding, bool causal);
+  std::unique_ptr<Mixer> (*make)(std::string_view text, const MixerPlace& place,
+                                 std::shared_ptr<Encoding> encoding, Layer layer);
+};
+
+struct RegisterMixer {
+  explicit RegisterMixer(MixerRow row);
+};
+
+const std::vector<MixerRow>& mixers();
+
+/// From "linear:map=elu1" or "exact". std::invalid_argument lists the legal names, or,
+/// where the attention cannot serve the encoding, the encodings it can.
+std::unique_ptr<Mixer> make_mixer(std::string_view text, const MixerPlace& place,
+                                  const std::string& encoding_text,
+                                  std::shared_ptr<Encoding> encoding, Layer layer);
+
+}  // namespace lagwise::nn
