@@ -104,6 +104,10 @@ struct EncodingRow {
   std::string_view summary;
   std::string_view paper;  ///< "arXiv:2108.12409", or empty
   std::unique_ptr<Encoding> (*make)(Spec& spec, const HeadShape& shape);
+  std::string_view example =
+      "";  ///< where the bare name is not enough: "rope:layout=half"
+
+  std::string_view text() const { return example.empty() ? name : example; }
 };
 
 /// Adds a row. Define one per file, at namespace scope.
@@ -118,7 +122,7 @@ const std::vector<EncodingRow>& encodings();
 /// legal names or options.
 std::unique_ptr<Encoding> make_encoding(std::string_view text, const HeadShape& shape);
 
-/// The options of a row with their defaults, as its maker takes them.
+/// The options of a row with their defaults, as the maker of its example takes them.
 std::vector<Spec::Option> encoding_options(const EncodingRow& row);
 
 /// The whole of one call, for tests and for those who keep no code between layers:
