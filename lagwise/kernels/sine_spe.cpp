@@ -46,15 +46,15 @@ HWY_INLINE void wave_pair(const T* HWY_RESTRICT steps, T c0, T s0, T c_factor,
 template <class T>
 HWY_NOINLINE void make_waves(const SineHead& head, const SineMix<T>& mix, int64_t rows,
                              const SineWork<T>& work) {
-  const int64_t pairs = head.d * head.sines, waves = head.waves();
+  const int64_t waves = head.waves();
   T* to = work.wave;
   for (int64_t d = 0; d < head.d; ++d) {
     for (int64_t k = 0; k < head.sines; ++k, to += 2 * kTile) {
       const int64_t pair = d * head.sines + k, feature = d * waves + 2 * k;
       const T a = static_cast<T>(head.amplitude[pair]);
-      wave_pair(work.steps + pair * 2 * kTile, work.base[pair], work.base[pairs + pair],
-                a * sign_of(mix, feature), a * sign_of(mix, feature + 1), rows, to,
-                to + kTile);
+      wave_pair(work.steps + pair * 2 * kTile, work.base[pair],
+                work.base[work.pairs + pair], a * sign_of(mix, feature),
+                a * sign_of(mix, feature + 1), rows, to, to + kTile);
     }
     if (head.constant == nullptr) continue;
     const T constant = static_cast<T>(head.constant[d]);
@@ -173,29 +173,66 @@ HWY_NOINLINE void mix_batch(const SineHead& head, const SineMix<T>& mix, int64_t
   }
 }
 
-/// One batch row: each feature added to its bin. The signs are in the waves.
+/// bin += wave x over positions [0, padded). The signs are in the waves.
+template <class T>
+HWY_INLINE void add_to_bin(const T* HWY_RESTRICT wave, const T* HWY_RESTRICT x,
+                           int64_t padded, T* HWY_RESTRICT bin) {
+  const hn::ScalableTag<T> tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  for (int64_t j = 0; j < padded; j += lanes) {
+    const auto sum = hn::MulAdd(hn::LoadU(tag, wave + j), hn::LoadU(tag, x + j),
+                                hn::LoadU(tag, bin + j));
+    hn::StoreU(sum, tag, bin + j);
+  }
+}
+
+/// All waves of one x over four vectors of positions, which stay in registers.
+template <class T>
+HWY_INLINE void add_feature(const T* HWY_RESTRICT wave, const T* HWY_RESTRICT x,
+                            const int64_t* fold, int64_t waves, T* HWY_RESTRICT bins) {
+  const hn::ScalableTag<T> tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  const auto x0 = hn::LoadU(tag, x), x1 = hn::LoadU(tag, x + lanes);
+  const auto x2 = hn::LoadU(tag, x + 2 * lanes), x3 = hn::LoadU(tag, x + 3 * lanes);
+  for (int64_t i = 0; i < waves; ++i, wave += kTile) {
+    const int64_t place = fold[i];
+    T* const bin = bins + ((place < 0 ? -place : place) - 1) * kTile;
+    const auto w0 = hn::LoadU(tag, wave), w1 = hn::LoadU(tag, wave + lanes);
+    const auto w2 = hn::LoadU(tag, wave + 2 * lanes);
+    const auto w3 = hn::LoadU(tag, wave + 3 * lanes);
+    const auto y0 = hn::MulAdd(w0, x0, hn::LoadU(tag, bin));
+    const auto y1 = hn::MulAdd(w1, x1, hn::LoadU(tag, bin + lanes));
+    const auto y2 = hn::MulAdd(w2, x2, hn::LoadU(tag, bin + 2 * lanes));
+    const auto y3 = hn::MulAdd(w3, x3, hn::LoadU(tag, bin + 3 * lanes));
+    hn::StoreU(y0, tag, bin);
+    hn::StoreU(y1, tag, bin + lanes);
+    hn::StoreU(y2, tag, bin + 2 * lanes);
+    hn::StoreU(y3, tag, bin + 3 * lanes);
+  }
+}
+
+/// One batch row: each feature added to its bin.
 template <class T>
 HWY_NOINLINE void fold_rows(const SineHead& head, const SineMix<T>& mix, int64_t b,
                             int64_t first, int64_t rows, int64_t padded,
                             SineRows<const T> x, SineRows<T> y,
                             const SineWork<T>& work) {
-  const hn::ScalableTag<T> tag;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  const int64_t four = 4 * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
   const int64_t waves = head.waves();
   load_turned(x, b, first, rows, head.d, work.x);
   std::fill_n(work.sum, mix.width * kTile, T{0});
-  const T* HWY_RESTRICT wave = work.wave;
   for (int64_t d = 0; d < head.d; ++d) {
-    const T* HWY_RESTRICT x_row = work.x + d * kTile;
-    for (int64_t i = 0; i < waves; ++i, wave += kTile) {
-      const int64_t place = mix.fold[d * waves + i];
-      T* HWY_RESTRICT bin = work.sum + ((place < 0 ? -place : place) - 1) * kTile;
-      for (int64_t j = 0; j < padded; j += lanes) {
-        const auto sum = hn::MulAdd(hn::LoadU(tag, wave + j), hn::LoadU(tag, x_row + j),
-                                    hn::LoadU(tag, bin + j));
-        hn::StoreU(sum, tag, bin + j);
-      }
+    const T* wave = work.wave + d * waves * kTile;
+    const T* x_row = work.x + d * kTile;
+    const int64_t* fold = mix.fold + d * waves;
+    if (padded == kTile && kTile % four == 0) {
+      for (int64_t j = 0; j < kTile; j += four)
+        add_feature(wave + j, x_row + j, fold, waves, work.sum + j);
+      continue;
     }
+    for (int64_t i = 0; i < waves; ++i)
+      add_to_bin(wave + i * kTile, x_row, padded,
+                 work.sum + ((fold[i] < 0 ? -fold[i] : fold[i]) - 1) * kTile);
   }
   store_turned(work.sum, b, first, rows, mix.width, y);
 }
@@ -213,10 +250,11 @@ void encode(const SineHead& head, const SineMix<T>& mix, const SineSide& side,
     pack(head, mix, work);
     scratch.packed = true;
   }
+  load_angles(head, side, work);
   for (int64_t first = 0; first < side.rows; first += kTile) {
     const int64_t rows = std::min(kTile, side.rows - first);
     const int64_t padded = round_up(rows, lanes);
-    place_tile(head, side, counting, first, rows, padded, work, scratch);
+    place_tile(side, counting, first, rows, padded, work, scratch);
     make_waves(head, mix, padded, work);
     if (by_code) {
       mix_batch(head, mix, first, rows, x, y, work);

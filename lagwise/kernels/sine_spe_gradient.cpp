@@ -123,7 +123,6 @@ template <class T>
 HWY_INLINE void feature_gradient(const SineHead& head, const GroupGradient<T>& of,
                                  int64_t d, double start, int64_t rows,
                                  const SineWork<T>& work, const SineGradients& to) {
-  const int64_t pairs = head.d * head.sines;
   const T* x = work.x + d * kTile;
   T* dx = work.dx + d * kTile;
   for (int64_t k = 0; k < head.sines; ++k) {
@@ -131,7 +130,7 @@ HWY_INLINE void feature_gradient(const SineHead& head, const GroupGradient<T>& o
     const double amplitude = head.amplitude[pair];
     const PairSums<T> sums =
         pair_gradient(work.steps + pair * 2 * kTile, work.base[pair],
-                      work.base[pairs + pair], static_cast<T>(amplitude),
+                      work.base[work.pairs + pair], static_cast<T>(amplitude),
                       of.of(d, 2 * k), of.of(d, 2 * k + 1), x, work.offset, rows, dx);
     const double turn = 2 * std::numbers::pi * amplitude;
     to.amplitude[pair] += double(sums.along);
@@ -151,10 +150,11 @@ void gradient(const SineHead& head, const SineMix<T>& mix, const SineSide& side,
   const SineWork<T> work(head, mix, 1, scratch.reals, scratch.doubles);
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
   const bool counting = counts_up(side);
+  load_angles(head, side, work);
   for (int64_t first = 0; first < side.rows; first += kTile) {
     const int64_t rows = std::min(kTile, side.rows - first);
     const int64_t padded = round_up(rows, lanes);
-    place_tile(head, side, counting, first, rows, padded, work, scratch);
+    place_tile(side, counting, first, rows, padded, work, scratch);
     for (int64_t b = 0; b < x.count; ++b) {
       load_turned(x, b, first, rows, head.d, work.x);
       load_turned(dy, b, first, rows, mix.width, work.sum);

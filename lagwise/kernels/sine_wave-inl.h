@@ -29,34 +29,34 @@ constexpr int64_t kGroup = 8;
 /// The scratch of one head. J = kTile, W a panel's width, R the width padded to panels.
 template <class T>
 struct SineWork {
-  int64_t panels;
-  T* steps;   // [D K, 2, J]   cos and sin of 2 pi f j: the table of steps
-  T* base;    // [2, D K]      cos and sin at the first position of the tile
-  T* wave;    // [F, J]
-  T* mixed;   // [kGroup P, J] what is multiplied by Z, or its gradient
-  T* x;       // [D, J]
-  T* dx;      // [D, J]
-  T* sum;     // [batch, R, J] results, or their gradients
-  T* code;    // [16, 16, W]
-  T* packed;  // [R / W][F][W]
-  T* offset;  // [J]           position minus the tile's first
+  int64_t panels, pairs;  // pairs: D K, padded to whole vectors
+  T* steps;               // [D K, 2, J]   cos and sin of 2 pi f j: the table of steps
+  T* base;                // [2, pairs]    cos and sin at the first position of the tile
+  T* wave;                // [F, J]
+  T* mixed;               // [kGroup P, J] what is multiplied by Z, or its gradient
+  T* x;                   // [D, J]
+  T* dx;                  // [D, J]
+  T* sum;                 // [batch, R, J] results, or their gradients
+  T* code;                // [16, 16, W]
+  T* packed;              // [R / W][F][W]
+  T* offset;              // [J]           position minus the tile's first
   T* end;
-  double* rest;     // [D K] the angle less a whole number of quarter turns, in turns
-  double* quarter;  // [D K] how many
+  double* frequency;  // [pairs], padded with zeros
+  double* phase;      // [pairs]
   double* doubles_end;
 
   SineWork(const SineHead& head, const SineMix<T>& mix, int64_t batch, T* reals,
            double* doubles)
-      : panels(round_up(mix.width, panel_width<T>()) / panel_width<T>()) {
+      : panels(round_up(mix.width, panel_width<T>()) / panel_width<T>()),
+        pairs(round_up(head.d * head.sines, panel_width<T>())) {
     const auto take = [](auto*& from, int64_t n) {
       auto* const at = from;
       from += round_up(n, 16);
       return at;
     };
-    const int64_t width = panel_width<T>(), pairs = head.d * head.sines;
-    const int64_t lanes_pad = 64;  // loops over pairs run in whole vectors
+    const int64_t width = panel_width<T>();
     steps = take(reals, 2 * pairs * kTile);
-    base = take(reals, 2 * (pairs + lanes_pad));
+    base = take(reals, 2 * pairs);
     wave = take(reals, head.features() * kTile);
     mixed = take(reals, std::min(head.d, kGroup) * head.waves() * kTile);
     x = take(reals, head.d * kTile);
@@ -66,8 +66,8 @@ struct SineWork {
     packed = take(reals, mix.z != nullptr ? panels * width * head.features() : 0);
     offset = take(reals, kTile);
     end = reals;
-    rest = take(doubles, pairs + lanes_pad);
-    quarter = take(doubles, pairs + lanes_pad);
+    frequency = take(doubles, pairs);
+    phase = take(doubles, pairs);
     doubles_end = doubles;
   }
 };
@@ -124,75 +124,44 @@ HWY_INLINE void cos_sin(Tag tag, V r, V quarter, V& cosine, V& sine) {
   sine = hn::IfThenElse(hn::Or(two, three), hn::Neg(s_turned), s_turned);
 }
 
-/// Splits frequency n + phase into quarter turns and a rest, in double.
+/// cos and sin of every pair (d, k) at one position: to[pair * step] and
+/// to[sine_at + pair * step]. Angles are reduced to quarter turns and a rest in double.
 ///
 /// The top 24 bits of f times a whole position below 2^29 are exact, so whole turns
 /// come off that product without any error; what is left of f gives less than a few
 /// turns at such a position.
-HWY_NOINLINE inline void reduce_angles(const double* frequency, const double* phase,
-                                       double position, int64_t count, double* rest,
-                                       double* quarter) {
-  const hn::ScalableTag<double> tag;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
-  const auto n = hn::Set(tag, position), four = hn::Set(tag, 4.0);
-  const hn::Repartition<uint64_t, decltype(tag)> bits;
-  const auto top = hn::BitCast(tag, hn::Set(bits, ~uint64_t{0} << 29));
-  for (int64_t i = 0; i < count; i += lanes) {
-    auto f = hn::Zero(tag), p = f;
-    if (i + lanes <= count) {
-      f = hn::LoadU(tag, frequency + i);
-      if (phase != nullptr) p = hn::LoadU(tag, phase + i);
-    } else {
-      std::fill_n(rest + i, lanes, 0.0);
-      std::copy_n(frequency + i, count - i, rest + i);
-      f = hn::LoadU(tag, rest + i);
-      if (phase != nullptr) {
-        std::copy_n(phase + i, count - i, rest + i);
-        p = hn::LoadU(tag, rest + i);
-      }
-    }
-    const auto high = hn::And(f, top), low = hn::Sub(f, high);
-    const auto turns = hn::Mul(high, n);
-    const auto part = hn::Sub(turns, hn::Round(turns));
-    const auto angle = hn::Add(hn::Add(part, hn::Mul(low, n)), p);
-    const auto quarters = hn::Round(hn::Mul(angle, four));
-    hn::StoreU(hn::Sub(angle, hn::Mul(quarters, hn::Set(tag, 0.25))), tag, rest + i);
-    hn::StoreU(quarters, tag, quarter + i);
-  }
-}
-
 template <class T>
-HWY_INLINE hn::Vec<hn::ScalableTag<T>> load_as(const double* from) {
-  if constexpr (sizeof(T) == 8) {
-    return hn::LoadU(hn::ScalableTag<double>(), from);
-  } else {
-    const hn::ScalableTag<float> tag;
-    HWY_ALIGN float buffer[HWY_MAX_BYTES / sizeof(float)];
-    const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
-    for (int64_t i = 0; i < lanes; ++i) buffer[i] = static_cast<float>(from[i]);
-    return hn::Load(tag, buffer);
-  }
-}
-
-/// cos and sin of every pair (d, k) at one position: to[pair * step] and
-/// to[pair * step + sine_at].
-template <class T>
-HWY_NOINLINE void waves_at(const SineWork<T>& work, const double* frequency,
-                           const double* phase, double position, int64_t pairs, T* to,
-                           int64_t step, int64_t sine_at) {
-  const hn::ScalableTag<T> tag;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
-  reduce_angles(frequency, phase, position, pairs, work.rest, work.quarter);
-  HWY_ALIGN T buffer[2 * HWY_MAX_BYTES / sizeof(T)];
-  for (int64_t i = 0; i < pairs; i += lanes) {
+HWY_NOINLINE void waves_at(const SineWork<T>& work, bool with_phase, double position,
+                           T* to, int64_t step, int64_t sine_at) {
+  const hn::ScalableTag<double> wide;
+  const hn::Rebind<T, decltype(wide)> tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(wide));
+  const hn::Repartition<uint64_t, decltype(wide)> bits;
+  const auto top = hn::BitCast(wide, hn::Set(bits, ~uint64_t{0} << 29));
+  const auto n = hn::Set(wide, position);
+  HWY_ALIGN T buffer[2 * HWY_MAX_BYTES / sizeof(double)];
+  for (int64_t i = 0; i < work.pairs; i += lanes) {
+    const auto f = hn::LoadU(wide, work.frequency + i);
+    const auto high = hn::And(f, top), turns = hn::Mul(high, n);
+    auto angle = hn::MulAdd(hn::Sub(f, high), n, hn::Sub(turns, hn::Round(turns)));
+    if (with_phase) angle = hn::Add(angle, hn::LoadU(wide, work.phase + i));
+    const auto quarters = hn::Round(hn::Mul(angle, hn::Set(wide, 4.0)));
+    const auto rest = hn::NegMulAdd(quarters, hn::Set(wide, 0.25), angle);
     auto c = hn::Zero(tag), s = c;
-    cos_sin<T>(tag, load_as<T>(work.rest + i), load_as<T>(work.quarter + i), c, s);
-    const int64_t count = std::min(lanes, pairs - i);
+    if constexpr (sizeof(T) == 8)
+      cos_sin<T>(tag, rest, quarters, c, s);
+    else
+      cos_sin<T>(tag, hn::DemoteTo(tag, rest), hn::DemoteTo(tag, quarters), c, s);
+    if (step == 1) {
+      hn::StoreU(c, tag, to + i);
+      hn::StoreU(s, tag, to + sine_at + i);
+      continue;
+    }
     hn::StoreU(c, tag, buffer);
     hn::StoreU(s, tag, buffer + lanes);
-    for (int64_t j = 0; j < count; ++j) {
+    for (int64_t j = 0; j < lanes; ++j) {
       to[(i + j) * step] = buffer[j];
-      to[(i + j) * step + sine_at] = buffer[lanes + j];
+      to[sine_at + (i + j) * step] = buffer[lanes + j];
     }
   }
 }
@@ -208,32 +177,82 @@ inline bool counts_up(const SineSide& side) {
 /// wave at step j is base turned by steps_j. Where positions do not count up by 1
 /// the table holds the whole angle and base is no turn at all.
 template <class T>
-HWY_NOINLINE void place_tile(const SineHead& head, const SineSide& side, bool counting,
-                             int64_t first, int64_t rows, int64_t padded,
-                             const SineWork<T>& work, SineScratch<T>& scratch) {
-  const int64_t pairs = head.d * head.sines;
+HWY_NOINLINE void place_tile(const SineSide& side, bool counting, int64_t first,
+                             int64_t rows, int64_t padded, const SineWork<T>& work,
+                             SineScratch<T>& scratch) {
   const double* positions = side.positions + first;
   for (int64_t j = 0; j < rows; ++j)
     work.offset[j] = static_cast<T>(positions[j] - positions[0]);
   std::fill(work.offset + rows, work.offset + kTile, T{0});
+  const bool shifted = side.phase != nullptr;
   if (counting) {
     for (; scratch.steps < rows; ++scratch.steps)
-      waves_at(work, head.frequency, nullptr, static_cast<double>(scratch.steps), pairs,
+      waves_at(work, false, static_cast<double>(scratch.steps),
                work.steps + scratch.steps, 2 * kTile, kTile);
-    waves_at(work, head.frequency, side.phase, positions[0], pairs, work.base, 1,
-             pairs);
+    waves_at(work, shifted, positions[0], work.base, 1, work.pairs);
   } else {
     for (int64_t j = 0; j < rows; ++j)
-      waves_at(work, head.frequency, side.phase, positions[j], pairs, work.steps + j,
-               2 * kTile, kTile);
-    std::fill_n(work.base, pairs, T{1});
-    std::fill_n(work.base + pairs, pairs, T{0});
+      waves_at(work, shifted, positions[j], work.steps + j, 2 * kTile, kTile);
+    std::fill_n(work.base, work.pairs, T{1});
+    std::fill_n(work.base + work.pairs, work.pairs, T{0});
     scratch.steps = 0;
   }
   // The lanes beyond the rows must hold numbers: they are multiplied by zeros.
   const int64_t ready = std::max(rows, scratch.steps);
-  for (int64_t i = 0; i < 2 * pairs && ready < padded; ++i)
+  for (int64_t i = 0; i < 2 * work.pairs && ready < padded; ++i)
     std::fill(work.steps + i * kTile + ready, work.steps + i * kTile + padded, T{0});
+}
+
+/// Frequencies and phases of a side, padded: before the first tile.
+template <class T>
+HWY_INLINE void load_angles(const SineHead& head, const SineSide& side,
+                            const SineWork<T>& work) {
+  const int64_t pairs = head.d * head.sines;
+  std::fill(std::copy_n(head.frequency, pairs, work.frequency),
+            work.frequency + work.pairs, 0.0);
+  if (side.phase == nullptr) return;
+  std::fill(std::copy_n(side.phase, pairs, work.phase), work.phase + work.pairs, 0.0);
+}
+
+#if HWY_TARGET != HWY_SCALAR
+/// to[c * to_step + r] = from[r * from_step + c] for 4 x 4 floats.
+HWY_INLINE void turn_4x4(const float* from, int64_t from_step, float* to,
+                         int64_t to_step) {
+  const hn::CappedTag<float, 4> tag;
+  const auto r0 = hn::LoadU(tag, from), r1 = hn::LoadU(tag, from + from_step);
+  const auto r2 = hn::LoadU(tag, from + 2 * from_step);
+  const auto r3 = hn::LoadU(tag, from + 3 * from_step);
+  const auto low02 = hn::InterleaveLower(tag, r0, r2);
+  const auto low13 = hn::InterleaveLower(tag, r1, r3);
+  const auto high02 = hn::InterleaveUpper(tag, r0, r2);
+  const auto high13 = hn::InterleaveUpper(tag, r1, r3);
+  hn::StoreU(hn::InterleaveLower(tag, low02, low13), tag, to);
+  hn::StoreU(hn::InterleaveUpper(tag, low02, low13), tag, to + to_step);
+  hn::StoreU(hn::InterleaveLower(tag, high02, high13), tag, to + 2 * to_step);
+  hn::StoreU(hn::InterleaveUpper(tag, high02, high13), tag, to + 3 * to_step);
+}
+#endif
+
+/// to[c * to_step + r] = from[r * from_step + c], rows x cols.
+template <class T>
+HWY_NOINLINE void turn_block(const T* from, int64_t from_step, int64_t rows,
+                             int64_t cols, T* to, int64_t to_step) {
+  int64_t fours = 0;
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (sizeof(T) == 4) {
+    fours = cols / 4 * 4;
+    for (int64_t c = 0; c < fours; c += 4) {
+      int64_t r = 0;
+      for (; r + 4 <= rows; r += 4)
+        turn_4x4(from + r * from_step + c, from_step, to + c * to_step + r, to_step);
+      for (; r < rows; ++r)
+        for (int64_t i = c; i < c + 4; ++i)
+          to[i * to_step + r] = from[r * from_step + i];
+    }
+  }
+#endif
+  for (int64_t c = fours; c < cols; ++c)
+    for (int64_t r = 0; r < rows; ++r) to[c * to_step + r] = from[r * from_step + c];
 }
 
 /// Rows [first, first + rows) of batch row b, turned to [cols, J]; zeros after them, so
@@ -241,22 +260,27 @@ HWY_NOINLINE void place_tile(const SineHead& head, const SineSide& side, bool co
 template <class T>
 HWY_NOINLINE void load_turned(SineRows<const T> from, int64_t b, int64_t first,
                               int64_t rows, int64_t cols, T* to) {
-  for (int64_t c = 0; c < cols; ++c) {
-    const T* source = from.at(b, first) + c * from.col_step;
-    T* const row = to + c * kTile;
-    for (int64_t j = 0; j < rows; ++j) row[j] = source[j * from.row_step];
-    std::fill(row + rows, row + kTile, T{0});
+  const T* source = from.at(b, first);
+  if (from.col_step == 1) {
+    turn_block(source, from.row_step, rows, cols, to, kTile);
+  } else {
+    for (int64_t c = 0; c < cols; ++c)
+      for (int64_t j = 0; j < rows; ++j)
+        to[c * kTile + j] = source[j * from.row_step + c * from.col_step];
   }
+  for (int64_t c = 0; c < cols && rows < kTile; ++c)
+    std::fill(to + c * kTile + rows, to + (c + 1) * kTile, T{0});
 }
 
 /// The other way.
 template <class T>
 HWY_NOINLINE void store_turned(const T* from, int64_t b, int64_t first, int64_t rows,
                                int64_t cols, SineRows<T> to) {
-  for (int64_t j = 0; j < rows; ++j) {
-    T* const target = to.at(b, first + j);
-    for (int64_t c = 0; c < cols; ++c) target[c * to.col_step] = from[c * kTile + j];
-  }
+  T* const target = to.at(b, first);
+  if (to.col_step == 1) return turn_block(from, kTile, cols, rows, target, to.row_step);
+  for (int64_t j = 0; j < rows; ++j)
+    for (int64_t c = 0; c < cols; ++c)
+      target[j * to.row_step + c * to.col_step] = from[c * kTile + j];
 }
 
 }  // namespace lagwise::kernels::HWY_NAMESPACE

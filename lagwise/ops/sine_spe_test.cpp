@@ -152,11 +152,13 @@ TEST(SineSpe, HasTheGradientsOfFiniteDifferencesForEveryInput) {
         x = x + direction * by;
         return loss(there).item<double>();
       };
-      const double h = 1e-6, slope = (moved(h) - moved(-h)) / (2 * h);
+      // A frequency moves the angles of far positions by much.
+      const double h = inputs(p)[i].name == "frequency" ? 1e-8 : 1e-6;
+      const double slope = (moved(h) - moved(-h)) / (2 * h);
       const double predicted = (gradients[i] * direction).sum().item<double>();
       const double scale =
           (gradients[i].norm() * direction.norm()).item<double>() + std::abs(slope);
-      EXPECT_NEAR(slope, predicted, 2e-7 * scale + 1e-7) << inputs(p)[i].name;
+      EXPECT_NEAR(slope, predicted, 5e-7 * scale + 1e-7) << inputs(p)[i].name;
     }
   }
 }
@@ -265,9 +267,9 @@ TEST(SineSpe, SaysInOneLineWhatItExpected) {
   EXPECT_THAT(message_of(p), HasSubstr("sine_spe: expected frequency"));
   p = good, p.q_at = good.q_at.slice(0, 1);
   EXPECT_THAT(message_of(p), HasSubstr("sine_spe: expected q_at [37]"));
-  p = good, p.mixing.z = {};
+  p = good, p.mixing.z = Tensor();
   EXPECT_THAT(message_of(p), HasSubstr("either dense noise z or a fold"));
-  p = good, p.mixing.gate = {};
+  p = good, p.mixing.gate = Tensor();
   EXPECT_THAT(message_of(p), HasSubstr("just where there is a constant"));
   p = random_problem({.dense = false}), p.mixing.fold[0][3] = 13;
   EXPECT_THAT(message_of(p), HasSubstr("every |fold| in [1, width = 12], got 13"));
