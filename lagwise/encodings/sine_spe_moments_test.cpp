@@ -1,0 +1,204 @@
+// What SineSPE estimates, and how well: moments over draws against the closed forms of
+// docs/maths/spe.md.
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+#include <set>
+#include <string>
+
+#include "lagwise/encodings/encoding.h"
+
+namespace lagwise {
+namespace {
+
+using at::Tensor;
+
+Tensor parameter(Encoding& encoding, const std::string& name) {
+  for (const auto& [key, value] : encoding.shared())
+    if (key == name) return value.to(at::kDouble);
+  throw std::logic_error("no parameter " + name);
+}
+
+/// (1 - g) P_d(tau) + g of one head: [D]. An undefined gate: not gated.
+Tensor expected_kernel(Encoding& encoding, const Tensor& gate, int64_t head,
+                       double lag) {
+  const Tensor f = parameter(encoding, "frequencies")[head].sigmoid() / 2;
+  const Tensor gain = at::softplus(parameter(encoding, "gains")[head]);
+  const Tensor angle = f * (2 * std::numbers::pi * lag);
+  const Tensor offset = parameter(encoding, "offsets")[head];
+  const Tensor p = (gain * gain * (angle + offset).cos()).mean(1) / 2;
+  if (!gate.defined()) return p;
+  const Tensor g = gate[head].to(at::kDouble).sigmoid();
+  return (1 - g) * p + g;
+}
+
+/// The variance of a code at one position, gated: [D].
+Tensor code_variance(Encoding& encoding, const Tensor& gate, int64_t head) {
+  const Tensor gain = at::softplus(parameter(encoding, "gains")[head]);
+  const Tensor v = (gain * gain).mean(1) / 2;
+  if (!gate.defined()) return v;
+  const Tensor g = gate[head].to(at::kDouble).sigmoid();
+  return (1 - g) * v + g;
+}
+
+struct Pair {
+  Tensor q, k;  // [1, H, 1, D], double
+};
+
+Pair random_pair(int64_t heads, int64_t dim, uint64_t seed) {
+  at::manual_seed(seed);
+  const auto wide = at::TensorOptions().dtype(at::kDouble);
+  return {at::randn({1, heads, 1, dim}, wide), at::randn({1, heads, 1, dim}, wide)};
+}
+
+Layer fresh_layer(Encoding& encoding, int64_t index = 0) {
+  return {index, 4, encoding.layer(index, 4)};
+}
+
+/// scale <q', k'> of head 0, the query at m and the key at n.
+double logit(Encoding& encoding, const Pair& x, const Layer& layer, int64_t m,
+             int64_t n, const Draw& draw) {
+  const Encoded e =
+      encode_once(encoding, x.q, x.k, {.query_start = m, .key_start = n}, draw, &layer);
+  return e.scale * (e.q * e.k).sum(-1).flatten()[0].item<double>();
+}
+
+// Without noise the logit is the template, at any lag and anywhere.
+TEST(SineSpeMoments, IsTheTemplateItselfWhenExact) {
+  for (const char* text :
+       {"sine_spe:sines=2,noise=exact", "sine_spe:sines=2,noise=exact,gated=false",
+        "sine_spe:sines=2,noise=sketch,realizations=40",  // R >= F: nothing collides
+        "sine_spe:sines=2,noise=auto,realizations=40",
+        "sine_spe:sines=3,noise=exact,init=wide"}) {
+    SCOPED_TRACE(text);
+    const auto encoding = make_encoding(text, {.heads = 1, .dim = 8, .seed = 5});
+    EXPECT_FALSE(encoding->traits().stochastic);
+    const Layer layer = fresh_layer(*encoding);
+    const Tensor gate = layer.own.empty() ? Tensor() : layer["gate"];
+    const Pair x = random_pair(1, 8, 1);
+    for (const int64_t m : {0, 300, 1000000}) {
+      for (const int64_t lag : {-7, 0, 1, 250}) {
+        const Tensor kernel = expected_kernel(*encoding, gate, 0, double(lag));
+        const double want =
+            (x.q.flatten() * x.k.flatten() * kernel).sum().item<double>() /
+            std::sqrt(8.0);
+        EXPECT_NEAR(logit(*encoding, x, layer, m + lag, m, {}), want, 1e-8);
+      }
+    }
+  }
+}
+
+/// Mean and variance of the logit over draws 0 .. count-1 of one seed.
+struct Moments {
+  double mean = 0, variance = 0;
+};
+
+Moments moments_of(Encoding& encoding, const Pair& x, const Layer& layer, int64_t m,
+                   int64_t n, uint64_t seed, int64_t count) {
+  double sum = 0, squares = 0;
+  for (int64_t step = 0; step < count; ++step) {
+    const double y = logit(encoding, x, layer, m, n, {.seed = seed, .step = step});
+    sum += y, squares += y * y;
+  }
+  const double mean = sum / double(count);
+  return {mean, squares / double(count) - mean * mean};
+}
+
+/// What A.6 of the derivation says: mean c / sqrt(D), variance (s_q s_k + c^2) / (R D).
+Moments gaussian_moments(Encoding& encoding, const Pair& x, const Tensor& gate,
+                         double lag) {
+  const double dim = double(x.q.size(3)), r = double(encoding.width());
+  const Tensor q = x.q.flatten(), k = x.k.flatten();
+  const Tensor v = code_variance(encoding, gate, 0);
+  const double c =
+      (q * k * expected_kernel(encoding, gate, 0, lag)).sum().item<double>();
+  const double sq = (q * q * v).sum().item<double>();
+  const double sk = (k * k * v).sum().item<double>();
+  return {c / std::sqrt(dim), (sq * sk + c * c) / (r * dim)};
+}
+
+TEST(SineSpeMoments, HasTheMomentsOfTheDerivationOverDraws) {
+  constexpr int64_t kDraws = 4000;
+  for (const char* text : {"sine_spe:sines=2,realizations=8",
+                           "sine_spe:sines=2,realizations=8,gated=false"}) {
+    const auto encoding = make_encoding(text, {.heads = 1, .dim = 4, .seed = 7});
+    const Layer layer = fresh_layer(*encoding);
+    const Tensor gate = layer.own.empty() ? Tensor() : layer["gate"];
+    for (uint64_t seed = 1; seed <= 5; ++seed) {
+      const Pair x = random_pair(1, 4, seed);
+      const Moments want = gaussian_moments(*encoding, x, gate, 13);
+      const Moments got = moments_of(*encoding, x, layer, 20, 7, seed, kDraws);
+      EXPECT_NEAR(got.mean, want.mean, 5 * std::sqrt(want.variance / kDraws)) << seed;
+      // The logit's tails are heavier than normal: 5 sigma of a kurtosis up to 9.
+      EXPECT_NEAR(got.variance / want.variance, 1, 5 * std::sqrt(8.0 / kDraws)) << seed;
+    }
+  }
+}
+
+// Var = p [(|u|^2 |w|^2 - d) + (c^2 - d)] with p the chance that two features share a
+// bin, c = u.w, d = sum u^2 w^2; u, w the features of the exact mode.
+TEST(SineSpeMoments, HasTheClosedFormOfTheSketchOverDraws) {
+  constexpr int64_t kDraws = 4000;
+  for (const int64_t r : {4, 10, 7}) {  // F = 20: R divides it, or not
+    const HeadShape shape{.heads = 1, .dim = 4, .seed = 7};
+    const auto name = "sine_spe:sines=2,realizations=" + std::to_string(r);
+    const auto sketch = make_encoding(name + ",noise=sketch", shape);
+    const auto exact = make_encoding(name + ",noise=exact", shape);
+    EXPECT_TRUE(sketch->traits().stochastic);
+    const Layer layer = fresh_layer(*sketch);
+    const double features = 20, bins = double(r), a = std::floor(features / bins);
+    const double more = features - a * bins;  // bins that hold one feature more
+    const double p = (more * (a + 1) * a + (bins - more) * a * (a - 1)) /
+                     (features * (features - 1));
+    for (uint64_t seed = 1; seed <= 5; ++seed) {
+      const Pair x = random_pair(1, 4, seed);
+      const Encoded e = encode_once(*exact, x.q, x.k,
+                                    {.query_start = 20, .key_start = 7}, {}, &layer);
+      const Tensor u = e.q.flatten() * std::sqrt(e.scale);
+      const Tensor w = e.k.flatten() * std::sqrt(e.scale);
+      const double c = (u * w).sum().item<double>();
+      const double d = (u * u * w * w).sum().item<double>();
+      const double norms = ((u * u).sum() * (w * w).sum()).item<double>();
+      const double variance = p * ((norms - d) + (c * c - d));
+      const Moments got = moments_of(*sketch, x, layer, 20, 7, seed, kDraws);
+      EXPECT_NEAR(got.mean, c, 5 * std::sqrt(variance / kDraws)) << seed;
+      EXPECT_NEAR(got.variance / variance, 1, 5 * std::sqrt(8.0 / kDraws)) << seed;
+    }
+  }
+}
+
+// Root mean square error of the logits of many pairs against R, in logarithms.
+TEST(SineSpeMoments, ErrsAsTheSquareRootOfTheRealizations) {
+  const int64_t heads = 64, n = 64;
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    at::manual_seed(seed);
+    const auto wide = at::TensorOptions().dtype(at::kDouble);
+    const Tensor q = at::randn({1, heads, n, 8}, wide);
+    const Tensor k = at::randn({1, heads, n, 8}, wide);
+    const HeadShape shape{.heads = heads, .dim = 8, .seed = seed};
+    const auto logits = [&](const std::string& options) {
+      const auto encoding = make_encoding("sine_spe:sines=2," + options, shape);
+      const Layer layer = fresh_layer(*encoding);
+      const Encoded e = encode_once(*encoding, q, k, {}, {.seed = seed}, &layer);
+      return at::matmul(e.q, e.k.transpose(2, 3)) * e.scale;
+    };
+    const Tensor truth = logits("noise=exact");
+    std::vector<double> x, y;
+    for (const int64_t r : {16, 32, 64, 128, 256, 512, 1024}) {
+      const Tensor error = logits("realizations=" + std::to_string(r)) - truth;
+      x.push_back(std::log2(double(r)));
+      y.push_back(std::log2(error.pow(2).mean().sqrt().item<double>()));
+    }
+    double mx = 0, my = 0, xy = 0, xx = 0;
+    for (size_t i = 0; i < x.size(); ++i) mx += x[i] / 7, my += y[i] / 7;
+    for (size_t i = 0; i < x.size(); ++i)
+      xy += (x[i] - mx) * (y[i] - my), xx += (x[i] - mx) * (x[i] - mx);
+    EXPECT_NEAR(xy / xx, -0.5, 0.05) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace lagwise
