@@ -323,6 +323,20 @@ TEST(ConvSpeEncoding, DrawsAnewForEachMomentAndLayer) {
   EXPECT_FALSE(at::equal(made.encode(q, q, {}, {.seed = 1}).q, first));
 }
 
+TEST(ConvSpeEncoding, GivesTheSameBitsOnAnyNumberOfThreads) {
+  Made made("conv_spe:kernel=40,realizations=24", {.heads = 3, .dim = 8});
+  const Tensor q = normal({2, 3, 307, 8}, 1);
+  const int threads = at::get_num_threads();
+  Tensor first;
+  for (const int count : {1, 2, 4}) {
+    at::set_num_threads(count);
+    const Tensor got = made.encode(q, q, {}, {.seed = 1}).q;
+    if (!first.defined()) first = got;
+    EXPECT_TRUE(at::equal(got, first)) << count;
+  }
+  at::set_num_threads(threads);
+}
+
 TEST(ConvSpeEncoding, RefusesWhatItCannotDo) {
   const HeadShape shape{.heads = 1, .dim = 2};
   for (const char* text :

@@ -238,10 +238,12 @@ TEST(ConvSpeOperator, TakesNoiseThatWasDrawnBefore) {
 
 TEST(ConvSpeOperator, HasMetaTensors) {
   const Inputs in = inputs(1, 2, 9, 9, 3, {6});
+  const ConvSpeOptions o;
+  const auto meta = [](const Tensor& x) { return x.to(at::kMeta); };
   const auto [q, k] =
-      conv_spe(in.q.to(at::kMeta), in.k.to(at::kMeta), in.query_kernel.to(at::kMeta),
-               in.key_kernel.to(at::kMeta), {});
+      run({meta(in.q), meta(in.k), meta(in.query_kernel), meta(in.key_kernel)}, o);
   EXPECT_EQ(q.sizes(), at::IntArrayRef({1, 2, 9, 64}));
+  EXPECT_EQ(k.sizes(), at::IntArrayRef({1, 2, 9, 64}));
 }
 
 void expect_refusal(const std::string& words, const std::function<void()>& act) {
@@ -273,11 +275,12 @@ TEST(ConvSpeOperator, SaysWhatIsWrong) {
                    o.z = at::zeros({2, 3, 13, 64}, at::kDouble);
                  }));
   expect_refusal("within 2^47", with([](auto& o) { o.key_start = int64_t{1} << 47; }));
+  const ConvSpeOptions o;
   expect_refusal("both kernels of one size", [&] {
-    conv_spe(in.q, in.k, in.query_kernel, in.key_kernel.slice(2, 1), {});
+    run({in.q, in.k, in.query_kernel, in.key_kernel.slice(2, 1)}, o);
   });
   expect_refusal("got Float", [&] {
-    conv_spe(in.q, in.k.to(at::kFloat), in.query_kernel, in.key_kernel, {});
+    run({in.q, in.k.to(at::kFloat), in.query_kernel, in.key_kernel}, o);
   });
 }
 
