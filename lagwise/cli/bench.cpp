@@ -13,6 +13,7 @@
 #include "bench/crossover.h"
 #include "bench/crossover_text.h"
 #include "bench/encoding_cases.h"
+#include "bench/favor_cases.h"
 #include "bench/linear_cases.h"
 #include "bench/timing.h"
 #include "lagwise/cli/checks.h"
@@ -93,7 +94,9 @@ struct LinearFlags {
   std::vector<int> threads = {1};
 };
 
-void run_linear(const LinearFlags& flags) {
+using LinearCases = std::vector<bench::BenchRow> (*)(const bench::LinearPlan&);
+
+void run_linear(const LinearFlags& flags, LinearCases run) {
   bench::keep_freed_memory();
   bench::LinearPlan plan;
   plan.threads = flags.threads;
@@ -102,7 +105,7 @@ void run_linear(const LinearFlags& flags) {
                *std::max_element(plan.threads.begin(), plan.threads.end()));
   plan.quick = flags.quick;
   plan.progress = show_progress;
-  const std::vector<bench::BenchRow> rows = bench::run_linear_cases(plan);
+  const std::vector<bench::BenchRow> rows = run(plan);
   show_progress("");
   (flags.json ? print_json : print_table)(rows, bench::describe_settings());
 }
@@ -181,10 +184,10 @@ void run_crossover(const CrossoverFlags& flags) {
   fmt::print("{}\n", array.dump(2));
 }
 
-void add_linear(CLI::App& bench) {
-  CLI::App* verb = bench.add_subcommand(
-      "linear",
-      "Time linear attention against the token-by-token loop, torch and itself");
+/// A verb that prints a table of BenchRow.
+void add_linear(CLI::App& bench, const char* name, const char* summary,
+                LinearCases run) {
+  CLI::App* verb = bench.add_subcommand(name, summary);
   const auto flags = std::make_shared<LinearFlags>();
   verb->add_flag("--json", flags->json,
                  "Print a JSON array of rows instead of a table");
@@ -196,7 +199,7 @@ void add_linear(CLI::App& bench) {
       ->delimiter(',')
       ->check(whole_number(1, kMostThreads))
       ->capture_default_str();
-  verb->callback([flags] { run_linear(*flags); });
+  verb->callback([flags, run] { run_linear(*flags, run); });
 }
 
 void add_encodings_bench(CLI::App& bench) {
@@ -239,7 +242,12 @@ void add_crossover(CLI::App& bench) {
 void add_bench(CLI::App& app) {
   CLI::App* bench = app.add_subcommand("bench", "Time lagwise on this machine");
   bench->require_subcommand(1);
-  add_linear(*bench);
+  add_linear(*bench, "linear",
+             "Time linear attention against the token-by-token loop, torch and itself",
+             bench::run_linear_cases);
+  add_linear(*bench, "favor",
+             "Time attention with FAVOR+ features against elu1 with as many",
+             bench::run_favor_cases);
   add_encodings_bench(*bench);
   add_crossover(*bench);
 }
