@@ -237,18 +237,17 @@ TEST(Smf, EveryRealFileSurvivesReadWriteRead) {
   for (const char* set : {"pop1k7", "pop909", "groove_midi", "nottingham"}) {
     const std::string folder = real_data(set, scratch);
     LAGWISE_NEEDS_DATA(folder, set);
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-      if (entry.path().extension() != ".mid") continue;
+    for (const std::string& file : midi_files(folder)) {
       SmfRepairs repairs;
-      const Music music = read_smf(entry.path(), &repairs);
-      ASSERT_EQ(parse(smf_bytes(music)), music) << entry.path();
+      const Music music = read_smf(file, &repairs);
+      ASSERT_EQ(parse(smf_bytes(music)), music) << file;
       unpaired += repairs.unpaired_ons;
       ++files;
     }
   }
   RecordProperty("files", std::to_string(files));
   RecordProperty("unpaired", std::to_string(unpaired));
-  EXPECT_GT(files, 4000);
+  EXPECT_GT(files, 200);
 }
 
 }  // namespace

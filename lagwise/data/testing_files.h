@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "lagwise/core/errors.h"
 #include "lagwise/data/bytes.h"
@@ -77,6 +79,18 @@ inline std::string real_data(const std::string& name, const TempFolder& scratch)
   const std::string command =
       "tar -xJf '" + packed.string() + "' -C '" + scratch.path().string() + "'";
   return std::system(command.c_str()) == 0 ? scratch / name : "";
+}
+
+/// The .mid files under a folder, in the order of their names: all of them where
+/// LAGWISE_DATA_ALL is set, else one in sixteen, which is seconds instead of minutes.
+inline std::vector<std::string> midi_files(const std::string& folder) {
+  std::vector<std::string> files, some;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+    if (entry.path().extension() == ".mid") files.push_back(entry.path().string());
+  std::sort(files.begin(), files.end());
+  const size_t step = std::getenv("LAGWISE_DATA_ALL") ? 1 : 16;
+  for (size_t i = 0; i < files.size(); i += step) some.push_back(files[i]);
+  return some;
 }
 
 /// Ends the test aloud where a data set is absent.
