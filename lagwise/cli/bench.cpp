@@ -17,8 +17,8 @@
 #include "bench/linear_cases.h"
 #include "bench/timing.h"
 #include "lagwise/cli/checks.h"
-#include "lagwise/cli/replace_file.h"
 #include "lagwise/cli/verbs.h"
+#include "lagwise/data/atomic_file.h"
 
 namespace lagwise::cli {
 namespace {
@@ -165,7 +165,7 @@ void print_crossover(const std::vector<bench::Panel>& panels,
 }
 
 void run_crossover(const CrossoverFlags& flags) {
-  if (!flags.html.empty()) check_replaceable(flags.html);
+  if (!flags.html.empty()) data::check_replaceable(flags.html);
   bench::keep_freed_memory();
   bench::CrossoverPlan plan =
       flags.quick ? bench::quick_crossover() : bench::CrossoverPlan();
@@ -176,7 +176,7 @@ void run_crossover(const CrossoverFlags& flags) {
   const std::string settings = fmt::format("8 heads, {} thread(s); {}", plan.threads,
                                            bench::describe_settings());
   if (!flags.html.empty())
-    replace_file(flags.html, bench::crossover_html(panels, settings));
+    data::replace_file(flags.html, bench::crossover_html(panels, settings));
   if (!flags.json) return print_crossover(panels, settings);
   Json array = Json::array();
   for (const bench::Panel& panel : panels) array.push_back(panel_json(panel));
