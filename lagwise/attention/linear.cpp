@@ -5,10 +5,12 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/exp.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 
 namespace lagwise {
@@ -92,16 +94,19 @@ LinearAttention::Call LinearAttention::call_of(const LinearInputs& inputs) const
     throw std::invalid_argument(
         "linear: expected features of a map that the operator cannot fuse, got rows "
         "still to be mapped");
-  Call call{divides_ ? inputs.q.x : scaled(inputs.q), scaled(inputs.k), {}};
+  Call call{divides_ ? inputs.q.x : scaled(inputs.q),
+            divides_ ? inputs.k.x : scaled(inputs.k),
+            {}};
   call.options.causal = inputs.causal;
+  call.options.lengths = inputs.lengths, call.options.key_lengths = inputs.key_lengths;
   call.options.feature_map = inputs.mapped ? "none" : map_->fused();
   call.options.decay = inputs.decay;
   call.options.denominator = "none";
   call.options.eps = eps_, call.options.eps_mode = eps_mode_;
   if (!divides_) return call;
   call.options.denominator = inputs.q_norm.x.defined() ? "separate" : "same";
-  call.options.q_norm = inputs.q_norm.x;
-  if (inputs.k_norm.x.defined()) call.options.k_norm = scaled(inputs.k_norm);
+  call.options.q_norm = inputs.q_norm.x, call.options.k_norm = inputs.k_norm.x;
+  call.options.log_scale = inputs.k.log_scale;
   return call;
 }
 
@@ -175,7 +180,11 @@ at::Tensor LinearAttention::step(const LinearInputs& inputs,
     const int64_t norm_width = q_norm.defined() ? q_norm.size(3) : width;
     state.s = at::zeros({b, h, width, inputs.v.size(3)}, call.q.options());
     state.z = at::zeros({b, h, divides_ ? norm_width : 0}, call.q.options());
+    if (call.options.log_scale.defined())
+      state.m =
+          at::full({b, h}, -std::numeric_limits<double>::infinity(), call.q.options());
   }
+  call.options.log_scale = without_length(call.options.log_scale);
   call.options.q_norm = without_length(call.options.q_norm);
   call.options.k_norm = without_length(call.options.k_norm);
   const at::Tensor out =

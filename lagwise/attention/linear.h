@@ -29,6 +29,7 @@ struct LinearInputs {
   Features q_norm = {};   ///< of a separate denominator: features without
   Features k_norm = {};   ///<   positions in them
   at::Tensor decay = {};  ///< [H] or [H, D'], as an encoding hands it over
+  at::Tensor lengths = {}, key_lengths = {};  ///< [B], as in ops::LinearOptions
   bool causal = true;
   bool mapped = true;  ///< false: q, k and the norm still wait for the feature map,
 };                     ///<   which the operator applies; only where `fuses()`

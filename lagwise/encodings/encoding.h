@@ -11,12 +11,9 @@
 
 #include "lagwise/core/spec.h"
 #include "lagwise/ops/encoded.h"
+#include "lagwise/ops/parameters.h"
 
 namespace lagwise {
-
-/// Tensors by name that are trained and saved. They are handles: what an optimiser
-/// does to them, or a change of their type, the encoding sees.
-using Parameters = std::vector<std::pair<std::string, at::Tensor>>;
 
 /// The attention an encoding is made for.
 struct HeadShape {
