@@ -224,6 +224,27 @@ HWY_NOINLINE void score_chunk(const Fade<T>& fade, int64_t rows, Work<T>& w) {
   }
 }
 
+/// Before k^T v is added: values age to the end of the chunk, the state by all of it.
+template <class T>
+HWY_INLINE void fade_panel(const Fade<T>& fade, const T* column, int64_t rows,
+                           int64_t lead, int64_t d, int64_t width, T* v, int64_t v_step,
+                           T* s) {
+  using By = typename Decay<T>::By;
+  const int64_t age = rows - 1 + lead;
+  for (int64_t b = 0; b < rows; ++b) {
+    T* row = v + b * v_step;
+    if (fade.by == By::head) scale_by(row, *fade.power(rows - 1 - b), width);
+    if (fade.by == By::column)
+      scale_by(row, column + (rows - 1 - b) * fade.span, width);
+  }
+  for (int64_t i = 0; i < d; ++i) {
+    T* row = s + i * width;
+    if (fade.by == By::head) scale_by(row, *fade.power(age), width);
+    if (fade.by == By::channel) scale_by(row, fade.power(age)[i], width);
+    if (fade.by == By::column) scale_by(row, column + age * fade.span, width);
+  }
+}
+
 }  // namespace lagwise::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

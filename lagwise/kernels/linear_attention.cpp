@@ -65,26 +65,6 @@ HWY_INLINE void fade_channels(const Fade<T>& fade, int64_t rows, int64_t lead,
   }
 }
 
-/// Before k^T v is added: values age to the end of the chunk, the state by all of it.
-template <class T>
-HWY_INLINE void fade_panel(const Fade<T>& fade, const T* column, int64_t rows,
-                           int64_t lead, int64_t d, int64_t width, T* v, T* s) {
-  using By = typename Decay<T>::By;
-  const int64_t age = rows - 1 + lead;
-  for (int64_t b = 0; b < rows; ++b) {
-    T* row = v + b * width;
-    if (fade.by == By::head) scale_by(row, *fade.power(rows - 1 - b), width);
-    if (fade.by == By::column)
-      scale_by(row, column + (rows - 1 - b) * fade.span, width);
-  }
-  for (int64_t i = 0; i < d; ++i) {
-    T* row = s + i * width;
-    if (fade.by == By::head) scale_by(row, *fade.power(age), width);
-    if (fade.by == By::channel) scale_by(row, fade.power(age)[i], width);
-    if (fade.by == By::column) scale_by(row, column + age * fade.span, width);
-  }
-}
-
 /// Columns that decay apart: o = g^(a + lead) q S + sum_b A_ab g^(a - b) v_b, with g
 /// per column.
 template <class T>
@@ -128,7 +108,8 @@ HWY_NOINLINE void advance_panel(const Fade<T>& fade, const Sink<T>& sink, int64_
   }
   if (!straight) store_panel(sink, begin, rows, panel * width, w.factor, w.o);
 
-  if (fade.by != By::none) fade_panel(fade, column, rows, lead, w.d, width, own_v, s);
+  if (fade.by != By::none)
+    fade_panel(fade, column, rows, lead, w.d, width, own_v, width, s);
   multiply<T>({w.k, 1, w.d_padded}, v, w.values.row_step, s, width, w.d, rows, true,
               w.ahead);
 }

@@ -126,7 +126,7 @@ class Ahead {
   }
 
  private:
-  MatView<const T> parts_[4];
+  MatView<const T> parts_[6];
   int count_ = 0, part_ = 0;
   int64_t row_ = 0, col_ = 0;
 };

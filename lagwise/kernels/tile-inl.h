@@ -209,17 +209,19 @@ HWY_NOINLINE void multiply(Left<T> a, const T* b, int64_t b_step, T* c, int64_t 
   }
 }
 
-/// What rows of a chunk read: factor_a (fade_a q_a S + sum_{b <= a} A_ab v_b).
+/// What rows of a chunk read: factor_a (fade_a (base_a + q_a S) + sum_{b <= a} A_ab
+/// v_b).
 template <class T>
 struct CausalRead {
-  Left<T> q;   ///< [C, depth]
-  const T* s;  ///< [depth, panel]
-  int64_t depth;
+  Left<T> q;       ///< [C, depth]
+  const T* s;      ///< [depth, panel]
+  int64_t depth;   ///< 0: no state is read
   Left<T> scores;  ///< [C, C], of which the lower triangle counts
   const T* v;      ///< [C, panel]
   int64_t v_step;
-  const T* fade;    ///< [C]; null: 1
-  const T* factor;  ///< [C]; null: 1
+  const T* fade;            ///< [C]; null: 1
+  const T* factor;          ///< [C]; null: 1
+  const T* base = nullptr;  ///< [C, panel], dense; null: 0
 };
 
 template <int kRows, class T>
@@ -229,6 +231,10 @@ HWY_INLINE void causal_tile(const CausalRead<T>& read, int64_t i, T* HWY_RESTRIC
   const int64_t width = panel_width<T>();
   const Left<T> scores = read.scores.from_row(i);
   Sums<hn::Vec<decltype(tag)>> sums(hn::Zero(tag));
+  if (read.base)
+    each_row<kRows, 0>(sums, [&](int r, auto& x, auto& y) HWY_ATTR {
+      load_pair(tag, read.base + (i + r) * width, x, y);
+    });
   add_product<kRows>(tag, read.q.from_row(i), read.s, width, read.depth, sums);
   if (read.fade) scale_rows<kRows>(tag, read.fade + i, sums);
   add_product<kRows>(tag, scores, read.v, read.v_step, i, sums);

@@ -8,6 +8,7 @@
 
 #include "lagwise/kernels/decay_gradient.h"
 #include "lagwise/kernels/denominator_gradient.h"
+#include "lagwise/kernels/key_value_gradient.h"
 #include "lagwise/ops/linear_cpu.h"
 #include "lagwise/ops/linear_views.h"
 
@@ -50,8 +51,8 @@ class Backward {
   /// `prepare(head)` goes through the division of one head, before its passes.
   template <class Prepare>
   void run(const Prepare& prepare) {
-    const bool whole = strips_per_head(heads(), d_) == 1 &&
-                       strips_per_head(heads(), pair_.value_width()) == 1;
+    const bool whole = fused() || (strips_per_head(heads(), d_) == 1 &&
+                                   strips_per_head(heads(), pair_.value_width()) == 1);
     if (call_.causal && pair_.d_s1.defined()) pair_.d_s0.copy_(pair_.d_s1);
     if (call_.causal && whole) return run_head_by_head(prepare);
     at::parallel_for(0, heads(), 1, [&](int64_t begin, int64_t end) {
@@ -62,6 +63,15 @@ class Backward {
 
  private:
   int64_t heads() const { return call_.b * call_.h; }
+
+  /// Whether dk and dv come from one pass. It saves a sixth but cannot be cut into
+  /// strips, so few heads go without. The choice decides over bits: it must not look
+  /// at the number of threads.
+  bool fused() const {
+    constexpr int64_t kEnoughHeads = 4;
+    return call_.causal && pair_.v.defined() && heads() >= kEnoughHeads &&
+           call_.decay_by != DecayBy::channel;
+  }
   MatView<const T> ones() const { return {&one_, call_.m, 1, 0, 1}; }
 
   Rows<T> gradient(int64_t head) const {
@@ -124,8 +134,10 @@ class Backward {
   }
 
   int64_t scratch() const {
-    return std::max(kernels::linear_scratch<T>(width_, d_),
-                    kernels::linear_scratch<T>(d_, pair_.value_width()));
+    const int64_t values = pair_.value_width();
+    return std::max({kernels::linear_scratch<T>(width_, d_),
+                     kernels::linear_scratch<T>(d_, values),
+                     fused() ? kernels::key_value_gradient_scratch<T>(d_, values) : 0});
   }
 
   // dq_i = sum_{j <= i} g^(i-j) ([d_out_i | d_den_i] . [v_j | 1]) k_j
@@ -164,10 +176,35 @@ class Backward {
         reversed(keys(strip.head)), reversed(queries(strip.head)),
         columns(reversed(gradient(strip.head)), strip), decay, {}, state,
         {cut(head_view<T>(pair_.d_v, strip.head)).reversed()}, own);
+    fade_to_first(strip.head, state);
+  }
+
+  /// From R_0, which stands at the first row, to the gradient of the given state.
+  void fade_to_first(int64_t head, MatView<T> state) const {
     for (int64_t d = 0; d < state.rows; ++d) {
-      const T factor = first_factor(strip.head, d);
+      const T factor = first_factor(head, d);
       for (int64_t e = 0; e < state.cols; ++e) state(d, e) *= factor;
     }
+  }
+
+  /// key_pass and value_pass of a whole head at once.
+  void key_value_pass(int64_t head, T* own) const {
+    const Strip all{head, 0, d_};
+    const MatView<T> state = head_view<T>(pair_.d_s0, head);  // holds d_s1
+    MatView<T> r{};
+    if (pair_.d_den.defined()) {
+      r = head_column<T>(pair_.d_z0, head);
+      const auto last = head_column<const T>(pair_.d_z1, head);
+      for (int64_t d = 0; d < d_; ++d) r(d, 0) = last.data ? last(d, 0) : T{0};
+    }
+    Sink<T> sink = key_sink(all);
+    sink.out = sink.out.reversed(), sink.at = sink.at.reversed();
+    kernels::key_value_gradient<T>(
+        reversed(queries(head)), reversed(gradient(head)), reversed(keys(head)),
+        reversed(values(head)), key_decay<T>(call_, decay_, head, false), state, r.data,
+        sink, {head_view<T>(pair_.d_v, head).reversed()}, own);
+    fade_to_first(head, state);
+    if (r.data) fade_to_first(head, r);
   }
 
   // d_decay_d = sum_i q_id (dS_i / dlog g_d) [d_out_i | d_den_i] + <dS_N / dlog g_d,
@@ -203,11 +240,13 @@ class Backward {
   /// All passes of a head after each other: its rows stay in the cache.
   template <class Prepare>
   void run_head_by_head(const Prepare& prepare) {
-    over(d_, [&](Strip strip, T* own) {
-      prepare(strip.head);
-      query_pass(strip, own);
-      key_pass(strip, own);
-      if (pair_.v.defined()) value_pass({strip.head, 0, pair_.value_width()}, own);
+    over(0, [&](Strip strip, T* own) {
+      const Strip all{strip.head, 0, d_};
+      prepare(all.head);
+      query_pass(all, own);
+      if (fused()) return key_value_pass(all.head, own);
+      key_pass(all, own);
+      if (pair_.v.defined()) value_pass({all.head, 0, pair_.value_width()}, own);
     });
     run_decay();
   }
