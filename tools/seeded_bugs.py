@@ -25,7 +25,7 @@ LINEAR = "lagwise/kernels/linear_attention.cpp"
 MAPS = "lagwise/kernels/feature_map-inl.h"
 CHUNK = "lagwise/kernels/chunk-inl.h"
 ROWS = "lagwise/kernels/rows-inl.h"
-BACKWARD = "lagwise/ops/linear_backward_cpu.cpp"
+BACKWARD = "lagwise/ops/linear_backward-inl.h"
 
 
 class Bug(NamedTuple):
