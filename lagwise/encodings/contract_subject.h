@@ -89,9 +89,8 @@ class Subject {
     const Encoded encoded = encoding_->encode(q, k, *code, layer_, at);
     options.feature_map = after ? "none" : "elu1";
     if (traits().denominator == Traits::Denominator::separate) {
-      options.denominator =
-          encoded.decay.defined() && encoded.decay.dim() == 2 ? "none" : "separate";
-      if (options.denominator == "separate") options.q_norm = q, options.k_norm = k;
+      options.denominator = "separate";
+      options.q_norm = q, options.k_norm = k;
     }
     if (at.causal) options.decay = encoded.decay;
     const auto result = ops::linear_attention_stateful(
