@@ -117,7 +117,9 @@ class Subject {
   }
 
   at::Tensor heads(const at::Tensor& x) const {  // [B, N, H D] -> [B, H, N, D]
-    return x.reshape({x.size(0), x.size(1), encoding_->shape().heads, -1})
+    return x
+        .reshape(
+            {x.size(0), x.size(1), encoding_->shape().heads, encoding_->shape().dim})
         .transpose(1, 2);
   }
   at::Tensor keys(const at::Tensor& x) const { return heads(x.flip({2})); }
