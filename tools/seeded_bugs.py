@@ -26,6 +26,8 @@ MAPS = "lagwise/kernels/feature_map-inl.h"
 CHUNK = "lagwise/kernels/chunk-inl.h"
 ROWS = "lagwise/kernels/rows-inl.h"
 BACKWARD = "lagwise/ops/linear_backward-inl.h"
+TURNS = "lagwise/kernels/turn_table.cpp"
+ROTATE = "lagwise/kernels/rotate.cpp"
 
 
 class Bug(NamedTuple):
@@ -98,6 +100,13 @@ BUGS = [
         "if (call_.causal && pair_.d_s1.defined()) pair_.d_s0.copy_(pair_.d_s1);", ""),
     Bug("a strip misses its last column", "ops", "lagwise/ops/heads.h",
         "cut(i), cut(i + 1)}", "cut(i), cut(i + 1) - (i + 1 < strips ? 1 : 0)}"),
+    Bug("angles without the low part of the product", "kernels", TURNS,
+        "return {c - lo * s, s + lo * c};", "return {c - 0 * lo * s, s};"),
+    Bug("turns of 64 steps not renewed", "kernels", TURNS,
+        "if (start != last) far = steps.large(start, begin, end), last = start;",
+        "if (far == nullptr) far = steps.large(start, begin, end), last = start;"),
+    Bug("coordinates beyond the planes not copied", "kernels", ROTATE,
+        "std::copy(from + 2 * planes, from + x.cols, to + 2 * planes);", ""),
 ]
 
 # What each program is made of: folders of sources, its tests, what it links.

@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,7 @@ constexpr int64_t kBeyond = 8;  // how many training lengths to look
 
 /// The kernel of every head at every lag: its mean and its spread over draws.
 struct Kernel {
-  at::Tensor mean, spread;  // [H, lags]
+  at::Tensor mean, spread;  // [H, lags]; the spread is one standard deviation
   bool stochastic = false;
 };
 
@@ -71,13 +72,14 @@ int64_t reach_of(const Flags& flags) {
   return 1;
 }
 
-/// Lags as they are to 64, then 24 to each doubling: the far end as plain as the near.
+/// Lags as they are to 64, then 24 to each doubling, and every power of two: the far
+/// end as plain as the near.
 std::vector<int64_t> chosen_lags(int64_t most) {
-  std::vector<int64_t> lags;
-  for (double lag = 0; lag < double(most);
-       lag = std::max(lag + 1, lag < 64 ? 0 : std::floor(lag * 1.03)))
-    lags.push_back(int64_t(lag));
-  return lags;
+  std::set<int64_t> lags;
+  for (int64_t lag = 0; lag < most; lag += std::max<int64_t>(1, lag * 3 / 100))
+    lags.insert(lag);
+  for (int64_t lag = 1; lag < most; lag *= 2) lags.insert(lag);
+  return {lags.begin(), lags.end()};
 }
 
 report::Chart kernel_chart(const Flags& flags, const Kernel& kernel) {

@@ -89,9 +89,8 @@ class Subject {
     const Encoded encoded = encoding_->encode(q, k, *code, layer_, at);
     options.feature_map = after ? "none" : "elu1";
     if (traits().denominator == Traits::Denominator::separate) {
-      options.denominator =
-          encoded.decay.defined() && encoded.decay.dim() == 2 ? "none" : "separate";
-      if (options.denominator == "separate") options.q_norm = q, options.k_norm = k;
+      options.denominator = "separate";
+      options.q_norm = q, options.k_norm = k;
     }
     if (at.causal) options.decay = encoded.decay;
     const auto result = ops::linear_attention_stateful(
@@ -118,7 +117,9 @@ class Subject {
   }
 
   at::Tensor heads(const at::Tensor& x) const {  // [B, N, H D] -> [B, H, N, D]
-    return x.reshape({x.size(0), x.size(1), encoding_->shape().heads, -1})
+    return x
+        .reshape(
+            {x.size(0), x.size(1), encoding_->shape().heads, encoding_->shape().dim})
         .transpose(1, 2);
   }
   at::Tensor keys(const at::Tensor& x) const { return heads(x.flip({2})); }

@@ -2,6 +2,7 @@
 // test from the moment it is registered.
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <omp.h>
 
@@ -263,10 +264,11 @@ TEST_P(Contract, HandsOverWhatItsTraitsSay) {
   const Tensor x = subject.input(1, 20), q = subject.heads(x);
   const Encoded e = subject.encode(q, q, subject.at(3));
   const bool embeds = !at::equal(subject.encoding().embed(x, subject.at(3)), x);
-  const bool encodes = !(at::equal(e.q.sizes(), q.sizes()) && at::equal(e.q, q));
+  const bool encodes = e.q.sizes() != q.sizes() || !at::equal(e.q, q);
   EXPECT_EQ(embeds, traits.stage == Traits::Stage::input && GetParam() != "none");
-  EXPECT_EQ(encodes, traits.stage == Traits::Stage::before_map ||
-                         traits.stage == Traits::Stage::after_map);
+  if (traits.stage != Traits::Stage::score) {
+    EXPECT_EQ(encodes, traits.stage != Traits::Stage::input);
+  }
   const bool by_lag =
       e.lag_bias.defined() || e.lag_keys.defined() || e.lag_values.defined();
   if (e.decay.defined()) {
@@ -275,7 +277,9 @@ TEST_P(Contract, HandsOverWhatItsTraitsSay) {
         << "only causal linear attention reads a decay";
     EXPECT_TRUE(e.decay.le(0).all().item<bool>());
   }
-  if (by_lag && !e.decay.defined()) EXPECT_FALSE(traits.linear_causal);
+  if (by_lag && !e.decay.defined()) {
+    EXPECT_FALSE(traits.linear_causal);
+  }
   if (traits.linear_full) {
     const Tensor out = subject.attend(x, subject.at(0, false));
     EXPECT_TRUE(out.isfinite().all().item<bool>());
@@ -292,8 +296,8 @@ TEST_P(Contract, ReachesAsFarAsItSays) {
   const Tensor x = subject.input(1, 3);
   const auto far = [&] { return subject.attend_somehow(x, subject.at(1'000'000)); };
   if (longest == "unbounded") {
-    if (GetParam().find("xpos=scores") == std::string::npos)
-      EXPECT_TRUE(far().isfinite().all().item<bool>());
+    if (GetParam().find("xpos=scores") != std::string::npos) return;
+    EXPECT_TRUE(far().isfinite().all().item<bool>());
     return;
   }
   EXPECT_TRUE(longest == "table" || longest == "horizon") << longest;
@@ -305,7 +309,7 @@ TEST_P(Contract, ReachesAsFarAsItSays) {
 }
 
 TEST_P(Contract, TakesGridsOfAsManyAxesAsItSays) {
-  Subject subject = make(GetParam(), {.heads = 2, .dim = 12});
+  Subject subject = make(GetParam(), {.heads = 2, .dim = 24});
   const int64_t dims = subject.traits().dims;
   ASSERT_GE(dims, 1);
   Placement at = subject.at(0, false);
@@ -319,7 +323,8 @@ TEST_P(Contract, TakesGridsOfAsManyAxesAsItSays) {
   }
   const bool placeless =
       GetParam() == "none" || subject.traits().stage == Traits::Stage::score;
-  if (!placeless) EXPECT_THROW(subject.scores(x, x, at), std::invalid_argument);
+  if (placeless) return;
+  EXPECT_THROW(subject.scores(x, x, at), std::invalid_argument);
 }
 
 TEST_P(Contract, RefusesAnUnknownOptionAndListsTheLegalOnes) {

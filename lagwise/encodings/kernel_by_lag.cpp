@@ -2,13 +2,14 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/exp.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/matmul.h>
-#include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
 #include <cmath>
+
+#include "lagwise/core/noise.h"
 
 namespace lagwise {
 namespace {
@@ -64,8 +65,12 @@ at::Tensor kernel_by_lag(Encoding& encoding, int64_t lags, const Draw& draw,
     return (product / product.select(0, 0)).expand({shape.heads, lags});
   }
   const double size = std::sqrt(double(shape.dim));
+  const at::Tensor one = at::empty({shape.dim}, at::kDouble);
+  const NoiseRow noise = Noise(1).at({});
+  for (int64_t d = 0; d < shape.dim; ++d)
+    one.data_ptr<double>()[d] = noise.sign(d) / size;
   const auto rows = [&](int64_t n) {
-    return at::full({1, shape.heads, n, shape.dim}, 1 / size, at::kDouble);
+    return one.expand({1, shape.heads, n, shape.dim});
   };
   const Encoded encoded = encode_once(encoding, rows(lags), rows(1), at, draw, &layer);
   const double unit = encoded.decay.defined() && !encoded.lag_bias.defined() ? 1 : size;

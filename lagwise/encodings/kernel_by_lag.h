@@ -16,9 +16,10 @@ namespace lagwise {
 at::Tensor pair_scores(const Encoded& encoded, int64_t start = 0);
 
 /// The kernel an encoding puts on lags 0..lags-1, [H, lags] in double: the scores of
-/// queries and keys that are all equal to 1 / sqrt(D), times sqrt(D), so that without
-/// positions it is 1. For encodings of the input, the product of what they add at
-/// the position of the lag and at 0, over its value at 0.
+/// queries and keys that are all one vector of entries +-1 / sqrt(D), times sqrt(D), so
+/// that without positions it is 1. (The signs are random, but always the same: a vector
+/// of equal entries would not notice a permutation.) For encodings of the input, the
+/// product of what they add at the position of the lag and at 0, over its value at 0.
 at::Tensor kernel_by_lag(Encoding& encoding, int64_t lags, const Draw& draw,
                          const Layer& layer, int64_t horizon = 0);
 

@@ -24,6 +24,12 @@ TEST(KernelByLag, IsTheMeanCosineOfARotation) {
                 0.5 * (std::cos(double(lag)) + std::cos(0.01 * double(lag))), 1e-12);
 }
 
+TEST(KernelByLag, SeesAPermutation) {
+  const at::Tensor got = kernel("lrpe:lambda=permutation", 3);
+  EXPECT_NEAR(got[0][0].item<double>(), 1, 1e-12);
+  EXPECT_LT(got[0][1].item<double>(), 0.99);
+}
+
 TEST(KernelByLag, IsThePowerOfADecay) {
   const at::Tensor got = kernel("decay:kind=retnet", 400);
   for (const int64_t lag : {0, 1, 7, 399})

@@ -183,17 +183,24 @@ void check(const RopeOptions& o) {
   if (!(o.xpos_base > 0)) refuse("xpos_base > 0", o.xpos_base);
 }
 
+/// There is no default: see the top of this file.
+std::string read_layout(Spec& spec) {
+  try {
+    return spec.take_choice("layout", "", {"interleaved", "half"});
+  } catch (const std::invalid_argument&) {
+    const std::string given = spec.take("layout", "");
+    throw std::invalid_argument(
+        "rope: " +
+        (given.empty() ? "option 'layout' must be given"
+                       : "option 'layout' is '" + given + "'") +
+        ", expected one of interleaved (pairs 2j, 2j+1: RoFormer, GPT-J), half (pairs "
+        "j, j+d/2: NeoX, Llama)");
+  }
+}
+
 std::unique_ptr<Encoding> make(Spec& spec, const HeadShape& shape) {
   RopeOptions o;
-  o.layout = spec.take("layout", "");
-  if (o.layout != "interleaved" && o.layout != "half")
-    throw std::invalid_argument("rope: " +
-                                (o.layout.empty()
-                                     ? "option 'layout' must be given"
-                                     : "option 'layout' is '" + o.layout + "'") +
-                                ", expected one of interleaved (pairs 2j, 2j+1: "
-                                "RoFormer, GPT-J), half (pairs j, "
-                                "j+d/2: NeoX, Llama)");
+  o.layout = read_layout(spec);
   o.base = spec.take("base", o.base);
   o.partial = spec.take("partial", o.partial);
   RopeScaling& s = o.scaling;
