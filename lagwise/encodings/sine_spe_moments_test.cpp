@@ -200,5 +200,56 @@ TEST(SineSpeMoments, ErrsAsTheSquareRootOfTheRealizations) {
   }
 }
 
+/// Causal attention weights phi(q').phi(k') of features x, rows summing to 1.
+Tensor weights(const Tensor& q, const Tensor& k, bool relu) {
+  const auto phi = [relu](const Tensor& x) {
+    return relu ? x.clamp_min(0) + 1e-3 : at::elu(x) + 1;
+  };
+  const Tensor w = at::matmul(phi(q), phi(k).transpose(2, 3)).tril();
+  return w / w.sum(-1, true);
+}
+
+/// An orthogonal matrix of +-R^(-1/2): Walsh and Hadamard's, R a power of two.
+Tensor hadamard(int64_t r) {
+  Tensor h = at::ones({1, 1}, at::kDouble);
+  while (h.size(0) < r)
+    h = at::cat({at::cat({h, h}, 1), at::cat({h, -h}, 1)}, 0) / std::sqrt(2.0);
+  return h;
+}
+
+// The spread of attention weights over draws, with and without a Hadamard transform
+// between the sketch and the map. It would add half of the sketch's own work.
+TEST(SineSpeMoments, GainLessThanAFourthByAHadamardMixBeforeAMap) {
+  constexpr int64_t kDraws = 16;
+  const Tensor mix = hadamard(64);
+  for (const char* init : {"paper", "wide"}) {
+    for (uint64_t seed = 1; seed <= 5; ++seed) {
+      const auto encoding =
+          make_encoding(std::string("sine_spe:noise=sketch,init=") + init,
+                        {.heads = 4, .dim = 64, .seed = seed});
+      const Layer layer = fresh_layer(*encoding);
+      at::manual_seed(seed);
+      const auto wide = at::TensorOptions().dtype(at::kDouble);
+      const Tensor q = at::randn({1, 4, 64, 64}, wide);
+      const Tensor k = at::randn({1, 4, 64, 64}, wide);
+      for (const bool relu : {false, true}) {
+        std::vector<Tensor> plain, mixed;
+        for (int64_t step = 0; step < kDraws; ++step) {
+          const Encoded e =
+              encode_once(*encoding, q, k, {}, {.seed = seed, .step = step}, &layer);
+          plain.push_back(weights(e.q, e.k, relu));
+          mixed.push_back(weights(at::matmul(e.q, mix), at::matmul(e.k, mix), relu));
+        }
+        const auto spread = [](const std::vector<Tensor>& x) {
+          return at::stack(x).var(0).sum().sqrt().item<double>();
+        };
+        const double ratio = spread(mixed) / spread(plain);
+        EXPECT_GT(ratio, 0.75) << init << " " << seed << (relu ? " relu" : " elu1");
+        EXPECT_LT(ratio, 1.1) << init << " " << seed << (relu ? " relu" : " elu1");
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lagwise

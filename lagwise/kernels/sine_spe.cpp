@@ -5,6 +5,7 @@
 // Highway compiles the rest of this file once per instruction set.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "lagwise/kernels/sine_spe.cpp"
+#include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
 #include "lagwise/kernels/sine_wave-inl.h"
@@ -211,17 +212,46 @@ HWY_INLINE void add_feature(const T* HWY_RESTRICT wave, const T* HWY_RESTRICT x,
   }
 }
 
+/// Asks for the rows that are folded next, a few cache lines at a time: folding is so
+/// cheap that waiting for memory would be most of its time.
+template <class T>
+class NextRows {
+ public:
+  NextRows(SineRows<const T> x, int64_t b, int64_t first, int64_t rows, int64_t cols)
+      : row_step_(x.row_step), cols_(cols) {
+    const bool last = b + 1 == x.count;  // then on to the next tile
+    const int64_t from = last ? first + kTile : first;
+    if (x.col_step != 1 || from >= rows) return;
+    row_ = x.at(last ? 0 : b + 1, from);
+    end_ = row_ + std::min(kTile, rows - from) * row_step_;
+  }
+  HWY_INLINE void few() {
+    constexpr int64_t kLine = 64 / sizeof(T);
+    for (int64_t i = 0; i < 2 && row_ != end_; ++i) {
+      hwy::Prefetch(row_ + col_);
+      if ((col_ += kLine) < cols_) continue;
+      col_ = 0;
+      row_ += row_step_;
+    }
+  }
+
+ private:
+  const T *row_ = nullptr, *end_ = nullptr;
+  int64_t row_step_, cols_, col_ = 0;
+};
+
 /// One batch row: each feature added to its bin.
 template <class T>
 HWY_NOINLINE void fold_rows(const SineHead& head, const SineMix<T>& mix, int64_t b,
                             int64_t first, int64_t rows, int64_t padded,
-                            SineRows<const T> x, SineRows<T> y,
+                            SineRows<const T> x, SineRows<T> y, NextRows<T> next,
                             const SineWork<T>& work) {
   const int64_t four = 4 * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
   const int64_t waves = head.waves();
   load_turned(x, b, first, rows, head.d, work.x);
   std::fill_n(work.sum, mix.width * kTile, T{0});
   for (int64_t d = 0; d < head.d; ++d) {
+    next.few();
     const T* wave = work.wave + d * waves * kTile;
     const T* x_row = work.x + d * kTile;
     const int64_t* fold = mix.fold + d * waves;
@@ -264,7 +294,8 @@ void encode(const SineHead& head, const SineMix<T>& mix, const SineSide& side,
       if (dense)
         mix_rows(head, mix, scratch.packed, b, first, rows, padded, x, y, work);
       else
-        fold_rows(head, mix, b, first, rows, padded, x, y, work);
+        fold_rows(head, mix, b, first, rows, padded, x, y,
+                  NextRows<T>(x, b, first, side.rows, head.d), work);
     }
   }
 }
