@@ -66,25 +66,47 @@ struct Words {
 /// Philox4x32-10 (Salmon et al., 2011), a lane per counter.
 HWY_INLINE Words philox(uint64_t key, Words c) {
   const U32 words;
-  auto k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
-  for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
+  auto k0 = hn::Set(words, static_cast<uint32_t>(key));
+  auto k1 = hn::Set(words, static_cast<uint32_t>(key >> 32));
+  const auto step0 = hn::Set(words, 0x9E3779B9u), step1 = hn::Set(words, 0xBB67AE85u);
+  for (int round = 0; round < 10; ++round) {
     const Product a = wide_product(c.w0, 0xD2511F53u);
     const Product b = wide_product(c.w2, 0xCD9E8D57u);
-    c = {hn::Xor(hn::Xor(b.high, c.w1), hn::Set(words, k0)), b.low,
-         hn::Xor(hn::Xor(a.high, c.w3), hn::Set(words, k1)), a.low};
+    c = {hn::Xor(hn::Xor(b.high, c.w1), k0), b.low, hn::Xor(hn::Xor(a.high, c.w3), k1),
+         a.low};
+    k0 = hn::Add(k0, step0), k1 = hn::Add(k1, step1);
   }
   return c;
 }
 
 // From here on as in core/noise.cpp, operation by operation.
 
+/// Four vectors on the same way: a series is a chain of dependent steps, and four of
+/// them side by side keep the processor busy. Named, not an array: see tile-inl.h.
+struct Four {
+  Real a, b, c, d;
+};
+HWY_INLINE Four times(const Four& x, const Four& y) {
+  return {hn::Mul(x.a, y.a), hn::Mul(x.b, y.b), hn::Mul(x.c, y.c), hn::Mul(x.d, y.d)};
+}
+
+/// sum x^i + c[i-1] x^(i-1) + .. + c[0]: the loop is unrolled by hand because g++ -O2
+/// does not.
+template <size_t i, size_t size>
+HWY_INLINE Four horner(const double (&c)[size], const Four& x, const Four& sum) {
+  if constexpr (i == 0) {
+    return sum;
+  } else {
+    const auto k = hn::Set(F64(), c[i - 1]);
+    const Four next{hn::Add(hn::Mul(sum.a, x.a), k), hn::Add(hn::Mul(sum.b, x.b), k),
+                    hn::Add(hn::Mul(sum.c, x.c), k), hn::Add(hn::Mul(sum.d, x.d), k)};
+    return horner<i - 1>(c, x, next);
+  }
+}
 template <size_t size>
-HWY_INLINE Real polynomial(const double (&c)[size], Real x) {
-  const F64 tag;
-  auto sum = hn::Set(tag, c[size - 1]);
-  for (size_t i = size - 1; i-- > 0;)
-    sum = hn::Add(hn::Mul(sum, x), hn::Set(tag, c[i]));
-  return sum;
+HWY_INLINE Four polynomial(const double (&c)[size], const Four& x) {
+  const auto top = hn::Set(F64(), c[size - 1]);
+  return horner<size - 1>(c, x, {top, top, top, top});
 }
 
 /// A whole number below 2^52 as a double, exactly: as mantissa it stands behind 2^52.
@@ -95,11 +117,21 @@ HWY_INLINE Real to_real(hn::Vec<U64> x) {
   return hn::Sub(hn::BitCast(tag, shifted), hn::Set(tag, 0x1p52));
 }
 
-/// sqrt(-2 ln u(w))
-HWY_INLINE Real radius(hn::Vec<HalfU32> w) {
-  static constexpr double kArtanh[] = {1,        1.0 / 3,  1.0 / 5,  1.0 / 7,
-                                       1.0 / 9,  1.0 / 11, 1.0 / 13, 1.0 / 15,
-                                       1.0 / 17, 1.0 / 19, 1.0 / 21};
+/// Words as they come: the lower and upper lanes of two vectors.
+struct FourWords {
+  hn::Vec<HalfU32> a, b, c, d;
+};
+HWY_INLINE FourWords halves(Word x, Word y) {
+  const HalfU32 half;
+  return {hn::LowerHalf(half, x), hn::UpperHalf(half, x), hn::LowerHalf(half, y),
+          hn::UpperHalf(half, y)};
+}
+
+/// u(w) = 2^e m with sqrt(1/2) <= m < sqrt(2).
+struct Split {
+  Real e, m;
+};
+HWY_INLINE Split split_uniform(hn::Vec<HalfU32> w) {
   constexpr uint64_t kSqrtHalf = std::bit_cast<uint64_t>(std::numbers::sqrt2 / 2);
   constexpr uint64_t kBias = 64;  // keeps the exponent e >= -33 above zero
   const U64 bits;
@@ -109,52 +141,60 @@ HWY_INLINE Real radius(hn::Vec<HalfU32> w) {
   const auto raw = hn::BitCast(bits, u);
   const auto e =
       hn::ShiftRight<52>(hn::Add(raw, hn::Set(bits, (kBias << 52) - kSqrtHalf)));
-  const auto m = hn::BitCast(
-      tag, hn::Add(hn::Sub(raw, hn::ShiftLeft<52>(e)), hn::Set(bits, kBias << 52)));
-  const auto one = hn::Set(tag, 1.0);
-  const auto s = hn::Div(hn::Sub(m, one), hn::Add(m, one));
-  const auto exponent = hn::Sub(to_real(e), hn::Set(tag, double{kBias}));
-  const auto log = hn::Add(hn::Mul(exponent, hn::Set(tag, std::numbers::ln2)),
-                           hn::Mul(hn::Add(s, s), polynomial(kArtanh, hn::Mul(s, s))));
+  const auto m =
+      hn::Add(hn::Sub(raw, hn::ShiftLeft<52>(e)), hn::Set(bits, kBias << 52));
+  return {hn::Sub(to_real(e), hn::Set(tag, double{kBias})), hn::BitCast(tag, m)};
+}
+
+/// s with ln m = 2 artanh(s)
+HWY_INLINE Real artanh_argument(Real m) {
+  const auto one = hn::Set(F64(), 1.0);
+  return hn::Div(hn::Sub(m, one), hn::Add(m, one));
+}
+HWY_INLINE Real radius_of(Real e, Real s, Real series) {
+  const F64 tag;
+  const auto log = hn::Add(hn::Mul(e, hn::Set(tag, std::numbers::ln2)),
+                           hn::Mul(hn::Add(s, s), series));
   return hn::Sqrt(hn::Mul(hn::Set(tag, -2.0), log));
+}
+
+/// sqrt(-2 ln u(w))
+HWY_INLINE Four radius(const FourWords& w) {
+  static constexpr double kArtanh[] = {1,        1.0 / 3,  1.0 / 5,  1.0 / 7,
+                                       1.0 / 9,  1.0 / 11, 1.0 / 13, 1.0 / 15,
+                                       1.0 / 17, 1.0 / 19, 1.0 / 21};
+  const Split a = split_uniform(w.a), b = split_uniform(w.b), c = split_uniform(w.c),
+              d = split_uniform(w.d);
+  const Four s{artanh_argument(a.m), artanh_argument(b.m), artanh_argument(c.m),
+               artanh_argument(d.m)};
+  const Four series = polynomial(kArtanh, times(s, s));
+  return {radius_of(a.e, s.a, series.a), radius_of(b.e, s.b, series.b),
+          radius_of(c.e, s.c, series.c), radius_of(d.e, s.d, series.d)};
+}
+
+/// The nearest quarter turn; it wraps, as four quarters are none.
+HWY_INLINE hn::Vec<HalfU32> quarters_of(hn::Vec<HalfU32> w) {
+  return hn::ShiftRight<30>(hn::Add(w, hn::Set(HalfU32(), 1u << 29)));
+}
+
+/// What is left of an angle after whole quarter turns, in radians.
+HWY_INLINE Real rest_of(hn::Vec<HalfU32> w, hn::Vec<HalfU32> quarters) {
+  const F64 tag;
+  const hn::Rebind<int32_t, HalfU32> words;
+  const auto rest = hn::BitCast(words, hn::Sub(w, hn::ShiftLeft<30>(quarters)));
+  const auto turns = hn::Mul(hn::Add(hn::PromoteTo(tag, rest), hn::Set(tag, 0.5)),
+                             hn::Set(tag, 0x1p-32));
+  return hn::Mul(turns, hn::Set(tag, 2 * std::numbers::pi));
 }
 
 struct Pair {
   Real cosine, sine;
 };
 
-/// r cos and r sin of 2 pi u(w).
-HWY_INLINE Pair turned(Real r, hn::Vec<HalfU32> w) {
-  static constexpr double kCos[] = {1,
-                                    -1.0 / 2,
-                                    1.0 / 24,
-                                    -1.0 / 720,
-                                    1.0 / 40320,
-                                    -1.0 / 3628800,
-                                    1.0 / 479001600,
-                                    -1.0 / 87178291200,
-                                    1.0 / 20922789888000};
-  static constexpr double kSin[] = {1,
-                                    -1.0 / 6,
-                                    1.0 / 120,
-                                    -1.0 / 5040,
-                                    1.0 / 362880,
-                                    -1.0 / 39916800,
-                                    1.0 / 6227020800,
-                                    -1.0 / 1307674368000,
-                                    1.0 / 355687428096000};
-  const HalfU32 words;
+/// r times (c, s), (-s, c), (-c, -s) or (s, -c) for quarters 0 to 3.
+HWY_INLINE Pair turned(Real r, Real c, Real s, hn::Vec<HalfU32> quarters) {
   const U64 bits;
   const F64 tag;
-  const hn::Rebind<int32_t, HalfU32> signed_words;
-  const auto quarters = hn::ShiftRight<30>(hn::Add(w, hn::Set(words, 1u << 29)));
-  const auto rest = hn::BitCast(signed_words, hn::Sub(w, hn::ShiftLeft<30>(quarters)));
-  const auto x = hn::Mul(hn::Mul(hn::Add(hn::PromoteTo(tag, rest), hn::Set(tag, 0.5)),
-                                 hn::Set(tag, 0x1p-32)),
-                         hn::Set(tag, 2 * std::numbers::pi));
-  const auto square = hn::Mul(x, x);
-  const auto c = polynomial(kCos, square), s = hn::Mul(x, polynomial(kSin, square));
-  // Quarters 0 to 3: (c, s), (-s, c), (-c, -s), (s, -c).
   const auto q = hn::PromoteTo(bits, quarters);
   const auto one = hn::Set(bits, 1), two = hn::Set(bits, 2);
   const auto odd =
@@ -178,14 +218,42 @@ HWY_INLINE void store(Real lower, Real upper, float* to) {
   hn::StoreU(hn::DemoteTo(half, upper), half, to + hn::Lanes(half));
 }
 
-/// A pair of words makes two rows of normals (Box and Muller, 1958).
+/// Four words make four rows of normals (Box and Muller, 1958): words 0 and 2 the
+/// radius, 1 and 3 the angle.
 template <class T>
-HWY_INLINE void store_normals(Word a, Word b, T* row, T* next_row) {
-  const HalfU32 half;
-  const Pair lower = turned(radius(hn::LowerHalf(half, a)), hn::LowerHalf(half, b));
-  const Pair upper = turned(radius(hn::UpperHalf(half, a)), hn::UpperHalf(half, b));
-  store(lower.cosine, upper.cosine, row);
-  store(lower.sine, upper.sine, next_row);
+HWY_INLINE void store_normals(const Words& words, int64_t step, T* rows) {
+  static constexpr double kCos[] = {1,
+                                    -1.0 / 2,
+                                    1.0 / 24,
+                                    -1.0 / 720,
+                                    1.0 / 40320,
+                                    -1.0 / 3628800,
+                                    1.0 / 479001600,
+                                    -1.0 / 87178291200,
+                                    1.0 / 20922789888000};
+  static constexpr double kSin[] = {1,
+                                    -1.0 / 6,
+                                    1.0 / 120,
+                                    -1.0 / 5040,
+                                    1.0 / 362880,
+                                    -1.0 / 39916800,
+                                    1.0 / 6227020800,
+                                    -1.0 / 1307674368000,
+                                    1.0 / 355687428096000};
+  const Four r = radius(halves(words.w0, words.w2));
+  const FourWords w = halves(words.w1, words.w3);
+  const FourWords q{quarters_of(w.a), quarters_of(w.b), quarters_of(w.c),
+                    quarters_of(w.d)};
+  const Four x{rest_of(w.a, q.a), rest_of(w.b, q.b), rest_of(w.c, q.c),
+               rest_of(w.d, q.d)};
+  const Four square = times(x, x), c = polynomial(kCos, square);
+  const Four s = times(x, polynomial(kSin, square));
+  const Pair a = turned(r.a, c.a, s.a, q.a), b = turned(r.b, c.b, s.b, q.b);
+  store(a.cosine, b.cosine, rows);
+  store(a.sine, b.sine, rows + step);
+  const Pair e = turned(r.c, c.c, s.c, q.c), f = turned(r.d, c.d, s.d, q.d);
+  store(e.cosine, f.cosine, rows + 2 * step);
+  store(e.sine, f.sine, rows + 3 * step);
 }
 
 /// +1 where the top bit is set, else -1.
@@ -225,8 +293,7 @@ HWY_NOINLINE void four_rows(const NoiseRow::Counter& at, NoiseKind kind, int64_t
                 hn::Set(words, static_cast<uint32_t>(at.rest >> 32))});
     T* const to = out + l;
     if (kind == NoiseKind::normal) {
-      store_normals(w.w0, w.w1, to, to + width);
-      store_normals(w.w2, w.w3, to + 2 * width, to + 3 * width);
+      store_normals(w, width, to);
     } else {
       store_signs(w.w0, to);
       store_signs(w.w1, to + width);
