@@ -47,15 +47,12 @@ class StrictTree : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  bool parse_error(size_t position, const std::string&,
-                   const Json::exception&) override {
-    position = position;
+  bool parse_error(size_t, const std::string&, const Json::exception&) override {
     return refuse("JSON in UTF-8");
   }
 
   Json tree;
   std::string expected;  // of the first mistake
-  size_t position = 0;   // 0: not known
 
  private:
   bool refuse(const std::string& what) {
@@ -132,8 +129,7 @@ Json parse_strict_json(const std::string& file, size_t start, Bytes text,
       Json::sax_parse(CountingIterator(first, &taken),
                       CountingIterator(first + text.size(), &taken), &tree);
   if (good) return std::move(tree.tree);
-  const size_t read = tree.position > 0 ? tree.position : taken;
-  const size_t at = read > 0 ? read - 1 : 0;
+  const size_t at = taken > 0 ? taken - 1 : 0;
   throw DataError(file, static_cast<int64_t>(start + at), tree.expected);
 }
 
