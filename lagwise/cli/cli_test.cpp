@@ -97,10 +97,11 @@ TEST(Program, ListsTheVerbsAndSuggestsTheOneThatWasMeant) {
                  "lagwise --help)");
   expect_failure({"bench", "liner"}, 2,
                  "'liner' is no verb of lagwise bench; did you mean 'linear'? Its "
-                 "verbs: linear, crossover (see lagwise bench --help)");
-  expect_failure({"bench", "lin"}, 2,
-                 "'lin' is no verb of lagwise bench; its verbs: linear, crossover (see "
-                 "lagwise bench --help)");
+                 "verbs: linear, favor, crossover (see lagwise bench --help)");
+  expect_failure(
+      {"bench", "lin"}, 2,
+      "'lin' is no verb of lagwise bench; its verbs: linear, favor, crossover (see "
+      "lagwise bench --help)");
 }
 
 TEST(Program, SuggestsTheOptionThatWasMeant) {
