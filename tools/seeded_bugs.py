@@ -23,6 +23,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 LINEAR = "lagwise/kernels/linear_attention.cpp"
 MAPS = "lagwise/kernels/feature_map-inl.h"
+FAVOR = "lagwise/kernels/favor.cpp"
 CHUNK = "lagwise/kernels/chunk-inl.h"
 ROWS = "lagwise/kernels/rows-inl.h"
 BACKWARD = "lagwise/ops/linear_backward-inl.h"
@@ -73,6 +74,13 @@ BUGS = [
     Bug("wrong derivative of elu1", "kernels", MAPS,
         "hn::IfThenElse(hn::Gt(x, hn::Zero(tag)), one, exp_of_negative(tag, x));",
         "hn::IfThenElse(hn::Gt(x, hn::Zero(tag)), one, value(tag, one));"),
+    Bug("wrong derivative of silu", "kernels", MAPS,
+        "hn::MulAdd(x, rest, one)", "hn::Add(rest, one)"),
+    Bug("FAVOR holds its maximum still", "kernels", FAVOR,
+        "du[top] += sign * (dlog_scale - total);", "du[top] += T{0};"),
+    Bug("FAVOR takes the padding into its maximum", "kernels", FAVOR,
+        "for (int64_t i = 0; i < m - j; ++i) {",
+        "for (int64_t i = 0; j < m && i < width; ++i) {"),
     Bug("the slope of the state forgets its own steps", "kernels",
         "lagwise/kernels/decay_gradient.cpp",
         "fade_slope(s_slope + d * width, s + d * width, rows, power(rows), width);",

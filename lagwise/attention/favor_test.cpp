@@ -28,12 +28,13 @@ Tensor whole(const Features& f) {
   return f.log_scale.defined() ? f.x * f.log_scale.exp().unsqueeze(-1) : f.x;
 }
 
-/// phi(q) . phi(k) over draws tends to exp(q . k / sqrt D).
+/// phi(q) . phi(k) over draws tends to exp(q . k / sqrt D). Rows are short: a feature
+/// is lognormal, and with longer ones a thousand draws tell neither mean nor variance.
 void expect_unbiased(const std::string& text, uint64_t seed) {
   constexpr int64_t kD = 6, kDraws = 1000;
   const auto map = make_feature_map(text);
-  const Tensor q = 0.7 * normal({1, 1, 3, kD}, 10 + seed);
-  const Tensor k = 0.7 * normal({1, 1, 4, kD}, 20 + seed);
+  const Tensor q = 0.4 * normal({1, 1, 3, kD}, 10 + seed);
+  const Tensor k = 0.4 * normal({1, 1, 4, kD}, 20 + seed);
   Tensor sum = at::zeros({3, 4}, at::kDouble), squares = sum.clone();
   for (int64_t step = 0; step < kDraws; ++step) {
     const Tensor w = map->directions({.seed = seed, .step = step}, 0, kD, q.options());
@@ -46,9 +47,10 @@ void expect_unbiased(const std::string& text, uint64_t seed) {
   const Tensor mean = sum / kDraws;
   const Tensor sigma = ((squares / kDraws - mean.square()) / kDraws).sqrt();
   const Tensor want = (at::matmul(q, k.transpose(-1, -2))[0][0] / std::sqrt(kD)).exp();
-  EXPECT_LE(((mean - want).abs() / sigma).max().item<double>(), 5) << text << seed;
-  // The gate would let nothing else through: the mean is near the kernel.
-  EXPECT_LE((sigma / want).max().item<double>(), 0.1) << text << seed;
+  EXPECT_LE(((mean - want).abs() / sigma).max().item<double>(), 5)
+      << text << ", seed " << seed;
+  // A wide gate would let anything through.
+  EXPECT_LE((sigma / want).max().item<double>(), 0.05) << text << ", seed " << seed;
 }
 
 TEST(Favor, EstimatesTheSoftmaxKernelWithoutBias) {
@@ -80,13 +82,13 @@ struct Problem {
   Tensor q, k, v;
 };
 
-/// How much changing the last token by `factor` changes the outputs before it.
+/// How much another last key changes the outputs before it.
 template <class Attention>
-double leak(const Attention& attention, double factor) {
+double leak(const Attention& attention, const Tensor& last_key) {
   Problem p;
   const Tensor before = attention(p);
   p.k = p.k.clone();
-  p.k.slice(2, 19).mul_(factor);
+  p.k.slice(2, 19).copy_(last_key);
   return (attention(p) - before).slice(2, 0, 19).abs().max().template item<double>();
 }
 
@@ -103,8 +105,9 @@ TEST(Favor, DoesNotLeakTheFutureAsPublicCodeDoes) {
                         .k = ours.features(p.k, Side::key, {}, w),
                         .v = p.v});
   };
-  EXPECT_GT(leak(public_code, 3), 0.05);
-  EXPECT_EQ(leak(lagwise, 3), 0);
+  const Tensor long_key = 2 * w[0];  // has the largest projection of all
+  EXPECT_GT(leak(public_code, long_key), 0.05);
+  EXPECT_EQ(leak(lagwise, long_key), 0);
   // And it is the attention that is meant: both agree while nothing is large.
   const auto map = make_feature_map("favor:features=6");
   const Problem p;

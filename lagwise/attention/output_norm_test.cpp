@@ -67,7 +67,8 @@ TEST(OutputNorm, GainsBeginAsOneAndAreTrained) {
     EXPECT_LE(distance(norm.apply(x), bare * gain.unsqueeze(1)), 1e-14);
     const Tensor ct = normal(x.sizes(), 3);
     const Tensor got = torch::autograd::grad({norm.apply(x)}, {gain}, {ct})[0];
-    EXPECT_LE(distance(got, (bare * ct).sum({0, 2})), 1e-5);  // in f32, as the gain
+    EXPECT_LE(distance(got, (bare * ct).sum(at::IntArrayRef({0, 2}))),
+              1e-5);  // in f32, as the gain
   }
 }
 

@@ -97,10 +97,10 @@ TEST(Program, ListsTheVerbsAndSuggestsTheOneThatWasMeant) {
                  "lagwise --help)");
   expect_failure({"bench", "liner"}, 2,
                  "'liner' is no verb of lagwise bench; did you mean 'linear'? Its "
-                 "verbs: linear, encodings, crossover (see lagwise bench --help)");
+                 "verbs: linear, favor, encodings, crossover (see lagwise bench --help)");
   expect_failure(
       {"bench", "lin"}, 2,
-      "'lin' is no verb of lagwise bench; its verbs: linear, encodings, crossover (see "
+      "'lin' is no verb of lagwise bench; its verbs: linear, favor, encodings, crossover (see "
       "lagwise bench --help)");
 }
 
