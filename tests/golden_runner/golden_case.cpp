@@ -43,6 +43,7 @@ GoldenCase read_row(const json& row, const fs::path& manifest) {
   one.id = row.at("id").get<std::string>();
   one.method = row.at("method").get<std::string>();
   one.params = row.at("params");
+  one.formula = row.value("formula", "");
   one.output = {row.at("rtol").get<double>(), row.at("atol").get<double>()};
   one.gradient = one.output;
   one.single = kSingle;

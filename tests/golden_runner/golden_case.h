@@ -29,6 +29,7 @@ struct GoldenCase {
   std::string id;
   std::string method;     ///< what handler runs it
   nlohmann::json params;  ///< `params` of one format, `dims` of the other
+  std::string formula;    ///< may be all that tells two forms of a method apart
   Tolerance output;       ///< of values in f64
   Tolerance gradient;     ///< of gradients in f64
   Tolerance single;       ///< of everything in f32

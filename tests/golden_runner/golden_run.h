@@ -55,8 +55,10 @@ class Run {
   void compare(const std::string& name, const at::Tensor& got);
   /// Compares every output there is: handlers may offer more than a case stores.
   void compare_if_stored(const std::string& name, const at::Tensor& got);
-  /// Expects that `got` is NOT the stored tensor, which is wrong on purpose.
+  /// Expects that `got` is NOT the stored tensor, which holds a known fault.
   void compare_differs(const std::string& name, const at::Tensor& got);
+  /// Any other demand; `what` says what must hold.
+  void expect(bool holds, const std::string& what);
   /// A stored tensor that is not compared, and why.
   void excuse(const std::string& name, std::string_view why);
 

@@ -2,6 +2,9 @@
 
 #include <ATen/ATen.h>
 
+#include <array>
+#include <charconv>
+
 namespace lagwise::golden {
 namespace {
 
@@ -33,6 +36,11 @@ at::Tensor parameter(const Parameters& parameters, std::string_view name) {
   }
   throw std::invalid_argument("no parameter '" + std::string(name) +
                               "'; there are:" + others);
+}
+
+std::string exactly(double x) {
+  std::array<char, 32> text;
+  return {text.data(), std::to_chars(text.begin(), text.end(), x).ptr};
 }
 
 at::Tensor batched(const at::Tensor& x) { return x.dim() == 3 ? x.unsqueeze(0) : x; }

@@ -20,6 +20,9 @@ std::unique_ptr<FeatureMap> feature_map(const std::string& text);
 /// The parameter of that name; std::invalid_argument lists the others.
 at::Tensor parameter(const Parameters& parameters, std::string_view name);
 
+/// The shortest text that reads back as the same number.
+std::string exactly(double x);
+
 /// [H, N, D] as [1, H, N, D].
 at::Tensor batched(const at::Tensor& x);
 

@@ -64,8 +64,8 @@ Encoded Spe::encode(const at::Tensor& q, const at::Tensor& k,
   for (size_t axis = 0; axis < kernel.size(); ++axis)  // [.., 4 kernel + size]
     noise =
         noise.slice(static_cast<int64_t>(axis) + 2, 0, 4 * kernel[axis] + size[axis]);
-  draw.given[noise_name] = noise;
-  if (gate_noise.defined()) draw.given["gate"] = gate_noise;
+  draw.given[noise_name + ".z"] = noise;
+  if (gate_noise.defined()) draw.given[noise_name + ".gate"] = gate_noise;
   return encode_once(*encoding, q, k, at, draw, &layer);
 }
 
@@ -81,8 +81,9 @@ Spe make_sine_spe(Run& run, bool gated, bool orthogonal) {
                           {.heads = heads, .dim = d});
   spe.noise_name = "sine_spe";
   const Parameters shared = spe.encoding->shared();
-  for (const char* name : {"freqs", "offsets", "gains"})
-    run.fill(name, parameter(shared, name));
+  run.fill("freqs", parameter(shared, "frequencies"));
+  run.fill("offsets", parameter(shared, "offsets"));
+  run.fill("gains", parameter(shared, "gains"));
   spe.layer = layer_of(run, *spe.encoding, gated);
   if (golden.has("positions")) spe.positions = run.given("positions");
   if (orthogonal) {
@@ -114,8 +115,8 @@ Spe make_conv_spe(Run& run, bool gated, bool orthogonal) {
   spe.noise_name = "conv_spe";
   const Parameters shared = spe.encoding->shared();
   // In the reference conv_q makes the code of the keys, and conv_k of the queries.
-  run.fill("conv_q_weight", parameter(shared, "key_filter"));
-  run.fill("conv_k_weight", parameter(shared, "query_filter"));
+  run.fill("conv_q_weight", parameter(shared, "key_kernel"));
+  run.fill("conv_k_weight", parameter(shared, "query_kernel"));
   spe.layer = layer_of(run, *spe.encoding, gated);
   if (orthogonal) {
     std::vector<int64_t> shape = stored;
