@@ -133,16 +133,22 @@ HWY_NOINLINE void weigh_again(const ExactTile& t, const T* bias, MatView<const T
   }
 }
 
-/// ds_ij = w_ij (dp_ij - g_i . o_i), in place of dp.
+/// ds_ij = w_ij (dp_ij - g_i . o_i), in place of dp. A row that sees one key alone
+/// weighs it by 1 whatever its score: there dp = g . o but for rounding.
 template <class T>
-HWY_NOINLINE void through_softmax(const ExactTile& t, const T* through,
-                                  const T* weights, T* tile) {
+HWY_NOINLINE void through_softmax(const ExactHead<T>& head, const ExactTile& t,
+                                  const T* through, const T* weights, T* tile) {
   const hn::ScalableTag<T> tag;
   const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
   for (int64_t a = 0; a < t.rows; ++a) {
     const auto mean = hn::Set(tag, through[t.row + a]);
     const T* const w = weights + a * t.stride;
     T* const row = tile + a * t.stride;
+    const Range all = seen_by(head.sight, t.row + a, head.k.rows);
+    if (all.hi - all.lo == 1) {
+      std::fill(row, row + round_up(t.keys, lanes), T{0});
+      continue;
+    }
     for (int64_t b = 0; b < t.keys; b += lanes) {
       const auto dp = hn::Sub(hn::LoadU(tag, row + b), mean);
       hn::StoreU(hn::Mul(hn::LoadU(tag, w + b), dp), tag, row + b);
@@ -246,7 +252,7 @@ void gradient_of(const ExactHead<T>& head, MatView<const T> d_out,
       pair_products<T>(t, head.q, p.k_columns, p.lag_k_columns, w.weights);
       weigh_again<T>(t, p.bias, stats, w.weights);
       pair_products<T>(t, d_out, p.v_columns, p.lag_v_columns, w.scores);
-      through_softmax<T>(t, p.through, w.weights, w.scores);
+      through_softmax<T>(head, t, p.through, w.weights, w.scores);
       if (skewed || !t.whole) clear_unseen(t, w.scores);
       if (skewed) clear_unseen(t, w.weights);
       if (d_bias.data) add_bias(t, w.scores, w.band, d_bias);
