@@ -29,6 +29,9 @@ ROWS = "lagwise/kernels/rows-inl.h"
 BACKWARD = "lagwise/ops/linear_backward-inl.h"
 TURNS = "lagwise/kernels/turn_table.cpp"
 ROTATE = "lagwise/kernels/rotate.cpp"
+EXACT = "lagwise/kernels/exact_attention.cpp"
+EXACT_TILE = "lagwise/kernels/exact_tile-inl.h"
+EXACT_GRADIENT = "lagwise/kernels/exact_gradient.cpp"
 
 
 class Bug(NamedTuple):
@@ -115,6 +118,28 @@ BUGS = [
         "if (far == nullptr) far = steps.large(start, begin, end), last = start;"),
     Bug("coordinates beyond the planes not copied", "kernels", ROTATE,
         "std::copy(from + 2 * planes, from + x.cols, to + 2 * planes);", ""),
+    Bug("exact: what was summed before a larger score keeps its weight", "kernels", EXACT,
+        "if (top != before) w.factor[a] = std::exp(before - top);", ""),
+    Bug("exact: the band of lags off by one", "kernels", EXACT_TILE,
+        "t.base = n - 1 - row + t.key;", "t.base = n - row + t.key;"),
+    Bug("exact: a row does not see its own key", "kernels", EXACT_TILE,
+        "r.hi = std::min(r.hi, at + 1);", "r.hi = std::min(r.hi, at);"),
+    Bug("exact: a window one lag too wide", "kernels", EXACT_TILE,
+        "r = {at - sight.window + 1, at + sight.window};",
+        "r = {at - sight.window, at + sight.window};"),
+    Bug("exact: weights of hidden keys carry a NaN", "kernels", EXACT,
+        "if (t.whole)\n", "if (t.rows > 0)\n"),
+    Bug("exact: margins of a tile not cleared", "kernels", EXACT_TILE,
+        "const int64_t end = skewed ? t.stride :", "const int64_t end = skewed ? t.keys :"),
+    Bug("exact: gradient of the softmax without its mean", "kernels", EXACT_GRADIENT,
+        "const auto dp = hn::Sub(hn::LoadU(tag, row + b), mean);",
+        "const auto dp = hn::Add(hn::LoadU(tag, row + b), hn::Mul(mean, hn::Zero(tag)));"),
+    Bug("exact: table of keys sends no gradient to the queries", "kernels",
+        EXACT_GRADIENT,
+        "multiply<T>(lag, p.lag_k + entry, width, dq, width, t.rows, t.lags(), true);", ""),
+    Bug("exact: a table read by the wrong end in a short piece", "ops",
+        "lagwise/ops/exact_waves.h", "head.lag_zero = piece.keys - 1;",
+        "head.lag_zero = piece.rows - 1;"),
 ]
 
 # What each program is made of: folders of sources, its tests, what it links.

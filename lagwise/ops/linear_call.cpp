@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 
+#include "lagwise/ops/expect.h"
 #include "lagwise/ops/feature_map.h"
 
 namespace lagwise::ops {
@@ -24,27 +25,9 @@ size_t choose(const char* op, const char* option, const std::string& value,
               "'");
 }
 
-/// "[1, 2, M, 3]": the sizes wanted, a letter where any will do.
-std::string wanted(at::IntArrayRef sizes) {
-  std::string text = "[";
-  for (size_t i = 0; i < sizes.size(); ++i)
-    text += (i ? ", " : "") + (sizes[i] < 0 ? "any" : std::to_string(sizes[i]));
-  return text + "]";
-}
-
-/// `x` has these sizes (-1: any), and the type and device of q.
 void expect(const LinearCall& call, const char* name, const char* shape,
             const at::Tensor& x, at::IntArrayRef sizes) {
-  bool fits = x.dim() == static_cast<int64_t>(sizes.size());
-  for (size_t i = 0; fits && i < sizes.size(); ++i)
-    fits = sizes[i] < 0 || x.size(static_cast<int64_t>(i)) == sizes[i];
-  TORCH_CHECK(fits, call.op, ": expected ", name, " ", shape, " = ", wanted(sizes),
-              ", got ", x.sizes());
-  TORCH_CHECK(x.scalar_type() == call.q.scalar_type(), call.op, ": expected ", name,
-              " of the same type as q, ", call.q.scalar_type(), ", got ",
-              x.scalar_type());
-  TORCH_CHECK(x.device() == call.q.device(), call.op, ": expected ", name,
-              " on the same device as q, ", call.q.device(), ", got ", x.device());
+  expect_tensor(call.op, name, shape, x, sizes, call.q);
 }
 
 void check_sizes(LinearCall& call, bool step) {
