@@ -188,6 +188,15 @@ HWY_INLINE void with_rows(int64_t rows, const Fn& fn) {
   }
 }
 
+/// tile<rows>, for a number of rows known only at run time.
+template <class T>
+HWY_INLINE void tile_of(int64_t rows, Left<T> a, const T* b, int64_t b_step, T* c,
+                        int64_t c_step, int64_t depth, bool keep) {
+  with_rows(rows, [&](auto count) HWY_ATTR {
+    tile<count()>(a, b, b_step, c, c_step, depth, keep);
+  });
+}
+
 /// Nothing to do between two tiles.
 struct Idle {
   void few() const {}
@@ -202,9 +211,7 @@ HWY_NOINLINE void multiply(Left<T> a, const T* b, int64_t b_step, T* c, int64_t 
   for (int64_t i = 0; i < rows;) {
     const int64_t height = tile_rows(rows - i);
     meanwhile.few();
-    with_rows(height, [&](auto count) HWY_ATTR {
-      tile<count()>(a.from_row(i), b, b_step, c + i * c_step, c_step, depth, keep);
-    });
+    tile_of(height, a.from_row(i), b, b_step, c + i * c_step, c_step, depth, keep);
     i += height;
   }
 }
