@@ -25,7 +25,9 @@ TEST(KernelByLag, IsTheMeanCosineOfARotation) {
 }
 
 TEST(KernelByLag, SeesAPermutation) {
-  const at::Tensor got = kernel("lrpe:lambda=permutation", 3);
+  const auto encoding =
+      make_encoding("lrpe:lambda=permutation", {.heads = 1, .dim = 32});
+  const at::Tensor got = kernel_by_lag(*encoding, 3, {}, {});
   EXPECT_NEAR(got[0][0].item<double>(), 1, 1e-12);
   EXPECT_LT(got[0][1].item<double>(), 0.99);
 }
