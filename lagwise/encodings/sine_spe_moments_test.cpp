@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <numbers>
-#include <set>
 #include <string>
 
 #include "lagwise/encodings/encoding.h"
@@ -91,20 +90,41 @@ TEST(SineSpeMoments, IsTheTemplateItselfWhenExact) {
   }
 }
 
-/// Mean and variance of the logit over draws 0 .. count-1 of one seed.
+/// Draws made at once: heads draw independently, so heads with the same parameters,
+/// queries and keys are as many draws.
+constexpr int64_t kHeads = 500, kSteps = 8, kDraws = kHeads * kSteps;
+
+/// An encoding and a layer whose heads all have the parameters of head 0.
+struct Alike {
+  explicit Alike(const std::string& text)
+      : encoding(make_encoding(text, {.heads = kHeads, .dim = 4, .seed = 7})),
+        layer(fresh_layer(*encoding)) {
+    Parameters all = encoding->shared();
+    all.insert(all.end(), layer.own.begin(), layer.own.end());
+    for (auto& [name, x] : all) x.copy_(x.slice(0, 0, 1).clone().expand_as(x));
+  }
+  Tensor gate() const { return layer.own.empty() ? Tensor() : layer["gate"]; }
+
+  std::unique_ptr<Encoding> encoding;
+  Layer layer;
+};
+
+/// Mean and variance of the logit at lag 13 over the draws of one seed.
 struct Moments {
   double mean = 0, variance = 0;
 };
 
-Moments moments_of(Encoding& encoding, const Pair& x, const Layer& layer, int64_t m,
-                   int64_t n, uint64_t seed, int64_t count) {
-  double sum = 0, squares = 0;
-  for (int64_t step = 0; step < count; ++step) {
-    const double y = logit(encoding, x, layer, m, n, {.seed = seed, .step = step});
-    sum += y, squares += y * y;
+Moments moments_of(const Alike& heads, const Pair& x, uint64_t seed) {
+  const Tensor q = x.q.expand({1, kHeads, 1, 4}), k = x.k.expand({1, kHeads, 1, 4});
+  std::vector<Tensor> logits;
+  for (int64_t step = 0; step < kSteps; ++step) {
+    const Encoded e =
+        encode_once(*heads.encoding, q, k, {.query_start = 20, .key_start = 7},
+                    {.seed = seed, .step = step}, &heads.layer);
+    logits.push_back((e.q * e.k).sum(-1).flatten() * e.scale);
   }
-  const double mean = sum / double(count);
-  return {mean, squares / double(count) - mean * mean};
+  const Tensor all = at::cat(logits);
+  return {all.mean().item<double>(), all.var().item<double>()};
 }
 
 /// What A.6 of the derivation says: mean c / sqrt(D), variance (s_q s_k + c^2) / (R D).
@@ -121,16 +141,13 @@ Moments gaussian_moments(Encoding& encoding, const Pair& x, const Tensor& gate,
 }
 
 TEST(SineSpeMoments, HasTheMomentsOfTheDerivationOverDraws) {
-  constexpr int64_t kDraws = 4000;
   for (const char* text : {"sine_spe:sines=2,realizations=8",
                            "sine_spe:sines=2,realizations=8,gated=false"}) {
-    const auto encoding = make_encoding(text, {.heads = 1, .dim = 4, .seed = 7});
-    const Layer layer = fresh_layer(*encoding);
-    const Tensor gate = layer.own.empty() ? Tensor() : layer["gate"];
+    const Alike heads(text);
     for (uint64_t seed = 1; seed <= 5; ++seed) {
       const Pair x = random_pair(1, 4, seed);
-      const Moments want = gaussian_moments(*encoding, x, gate, 13);
-      const Moments got = moments_of(*encoding, x, layer, 20, 7, seed, kDraws);
+      const Moments want = gaussian_moments(*heads.encoding, x, heads.gate(), 13);
+      const Moments got = moments_of(heads, x, seed);
       EXPECT_NEAR(got.mean, want.mean, 5 * std::sqrt(want.variance / kDraws)) << seed;
       // The logit's tails are heavier than normal: 5 sigma of a kurtosis up to 9.
       EXPECT_NEAR(got.variance / want.variance, 1, 5 * std::sqrt(8.0 / kDraws)) << seed;
@@ -141,29 +158,26 @@ TEST(SineSpeMoments, HasTheMomentsOfTheDerivationOverDraws) {
 // Var = p [(|u|^2 |w|^2 - d) + (c^2 - d)] with p the chance that two features share a
 // bin, c = u.w, d = sum u^2 w^2; u, w the features of the exact mode.
 TEST(SineSpeMoments, HasTheClosedFormOfTheSketchOverDraws) {
-  constexpr int64_t kDraws = 4000;
   for (const int64_t r : {4, 10, 7}) {  // F = 20: R divides it, or not
-    const HeadShape shape{.heads = 1, .dim = 4, .seed = 7};
     const auto name = "sine_spe:sines=2,realizations=" + std::to_string(r);
-    const auto sketch = make_encoding(name + ",noise=sketch", shape);
-    const auto exact = make_encoding(name + ",noise=exact", shape);
-    EXPECT_TRUE(sketch->traits().stochastic);
-    const Layer layer = fresh_layer(*sketch);
+    const Alike sketch(name + ",noise=sketch"), exact(name + ",noise=exact");
+    EXPECT_TRUE(sketch.encoding->traits().stochastic);
     const double features = 20, bins = double(r), a = std::floor(features / bins);
     const double more = features - a * bins;  // bins that hold one feature more
     const double p = (more * (a + 1) * a + (bins - more) * a * (a - 1)) /
                      (features * (features - 1));
     for (uint64_t seed = 1; seed <= 5; ++seed) {
       const Pair x = random_pair(1, 4, seed);
-      const Encoded e = encode_once(*exact, x.q, x.k,
-                                    {.query_start = 20, .key_start = 7}, {}, &layer);
-      const Tensor u = e.q.flatten() * std::sqrt(e.scale);
-      const Tensor w = e.k.flatten() * std::sqrt(e.scale);
+      const Encoded e = encode_once(
+          *exact.encoding, x.q.expand({1, kHeads, 1, 4}), x.k.expand({1, kHeads, 1, 4}),
+          {.query_start = 20, .key_start = 7}, {}, &exact.layer);
+      const Tensor u = e.q[0][0].flatten() * std::sqrt(e.scale);
+      const Tensor w = e.k[0][0].flatten() * std::sqrt(e.scale);
       const double c = (u * w).sum().item<double>();
       const double d = (u * u * w * w).sum().item<double>();
       const double norms = ((u * u).sum() * (w * w).sum()).item<double>();
       const double variance = p * ((norms - d) + (c * c - d));
-      const Moments got = moments_of(*sketch, x, layer, 20, 7, seed, kDraws);
+      const Moments got = moments_of(sketch, x, seed);
       EXPECT_NEAR(got.mean, c, 5 * std::sqrt(variance / kDraws)) << seed;
       EXPECT_NEAR(got.variance / variance, 1, 5 * std::sqrt(8.0 / kDraws)) << seed;
     }
@@ -172,7 +186,7 @@ TEST(SineSpeMoments, HasTheClosedFormOfTheSketchOverDraws) {
 
 // Root mean square error of the logits of many pairs against R, in logarithms.
 TEST(SineSpeMoments, ErrsAsTheSquareRootOfTheRealizations) {
-  const int64_t heads = 64, n = 64;
+  const int64_t heads = 32, n = 64;
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     at::manual_seed(seed);
     const auto wide = at::TensorOptions().dtype(at::kDouble);
@@ -220,21 +234,21 @@ Tensor hadamard(int64_t r) {
 // The spread of attention weights over draws, with and without a Hadamard transform
 // between the sketch and the map. It would add half of the sketch's own work.
 TEST(SineSpeMoments, GainLessThanAFourthByAHadamardMixBeforeAMap) {
-  constexpr int64_t kDraws = 16;
+  constexpr int64_t kRepeats = 16;
   const Tensor mix = hadamard(64);
   for (const char* init : {"paper", "wide"}) {
     for (uint64_t seed = 1; seed <= 5; ++seed) {
       const auto encoding =
           make_encoding(std::string("sine_spe:noise=sketch,init=") + init,
-                        {.heads = 4, .dim = 64, .seed = seed});
+                        {.heads = 2, .dim = 64, .seed = seed});
       const Layer layer = fresh_layer(*encoding);
       at::manual_seed(seed);
       const auto wide = at::TensorOptions().dtype(at::kDouble);
-      const Tensor q = at::randn({1, 4, 64, 64}, wide);
-      const Tensor k = at::randn({1, 4, 64, 64}, wide);
+      const Tensor q = at::randn({1, 2, 64, 64}, wide);
+      const Tensor k = at::randn({1, 2, 64, 64}, wide);
       for (const bool relu : {false, true}) {
         std::vector<Tensor> plain, mixed;
-        for (int64_t step = 0; step < kDraws; ++step) {
+        for (int64_t step = 0; step < kRepeats; ++step) {
           const Encoded e =
               encode_once(*encoding, q, k, {}, {.seed = seed, .step = step}, &layer);
           plain.push_back(weights(e.q, e.k, relu));
