@@ -73,13 +73,14 @@ Call both(const SubjectPtr& subject, bool ours) {
   };
 }
 
-/// One token at `position` of a stream that has been running.
-Call step_at(const SubjectPtr& subject, int64_t position) {
-  Placement at;
-  at.query_start = at.key_start = position;
+/// The next token of a stream that has reached `position`.
+Call step_from(const SubjectPtr& subject, int64_t position) {
   const auto code = std::make_shared<Code>();
+  const auto next = std::make_shared<int64_t>(position);
   return [=]() -> std::vector<Tensor> {
     const c10::NoGradGuard no_graph;
+    Placement at;
+    at.query_start = at.key_start = (*next)++;
     *code = subject->encoding->code(at, {.seed = 1}, 1, 1, code.get());
     const Encoded x =
         subject->encoding->encode(subject->q, subject->k, *code, subject->layer, at);
@@ -118,8 +119,8 @@ void conv_spe_cases(Comparer& comparer, int threads) {
                     .direction = "step",
                     .shape = {1, kHeads, kD, kR},
                     .threads = threads,
-                    .ours = step_at(token, 1'000'000),
-                    .baselines = {{"position_1000", step_at(token, 1000), threads}},
+                    .ours = step_from(token, 1'000'000),
+                    .baselines = {{"position_1000", step_from(token, 1000), threads}},
                     .is_cost = true});
 }
 
