@@ -125,8 +125,8 @@ void compare_template(Run& run, Spe& spe) {
       (at::matmul(got.q, got.k.transpose(-1, -2)) * unit).transpose(0, 1);
   run.compare("template", mean);
   if (run.golden.has("posattn_ref"))  // the reference leaves out 1 / (2K)
-    run.compare("posattn_ref",
-                mean * 2.0 * static_cast<double>(run.golden.param<int64_t>("K")));
+    run.compare("posattn_ref", mean.unsqueeze(0) * 2.0 *
+                                   static_cast<double>(run.golden.param<int64_t>("K")));
 }
 
 void excuse_initial_values(Run& run) {
