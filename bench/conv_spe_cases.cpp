@@ -1,8 +1,6 @@
 // ConvSPE in `lagwise bench encodings`: ours against the authors' algorithm, and a step
 // of decoding far out against one near the start.
 
-#if __has_include("bench/encoding_cases.h")
-
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/randn.h>
 #include <c10/core/GradMode.h>
@@ -128,5 +126,3 @@ const RegisterEncodingCases registered("conv_spe", conv_spe_cases);
 
 }  // namespace
 }  // namespace lagwise::bench
-
-#endif

@@ -15,28 +15,15 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>
 
-#include <bit>
 #include <cmath>
 #include <stdexcept>
-#include <vector>
 
 #include "lagwise/encodings/encoding.h"
+#include "lagwise/encodings/head_decay.h"
 #include "lagwise/encodings/lags.h"
 
 namespace lagwise {
 namespace {
-
-std::vector<double> slopes(int64_t heads, double exponent) {
-  const auto whole = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(heads)));
-  const double step = exponent / static_cast<double>(whole);
-  std::vector<double> m;
-  for (int64_t h = 1; h <= whole; ++h)
-    m.push_back(std::exp2(-step * static_cast<double>(h)));
-  // The heads left over take every other slope of the next power of two.
-  for (int64_t h = 1; std::ssize(m) < heads; h += 2)
-    m.push_back(std::exp2(-step / 2 * static_cast<double>(h)));
-  return m;
-}
 
 class Alibi : public Encoding {
  public:
@@ -46,7 +33,7 @@ class Alibi : public Encoding {
                   .linear_full = true,
                   .stage = Traits::Stage::score},
                  shape),
-        slopes_(at::tensor(slopes(shape.heads, exponent), at::kDouble)) {}
+        slopes_(at::tensor(alibi_slopes(shape.heads, exponent), at::kDouble)) {}
 
   Encoded encode(const at::Tensor& q, const at::Tensor& k, const Code&, const Layer&,
                  const Placement& at) override {

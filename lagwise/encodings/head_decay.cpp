@@ -7,13 +7,13 @@
 
 namespace lagwise {
 
-std::vector<double> alibi_slopes(int64_t heads) {
+std::vector<double> alibi_slopes(int64_t heads, double exponent) {
   const auto whole = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(heads)));
   std::vector<double> slopes;
   for (int64_t h = 1; h <= whole; ++h)
-    slopes.push_back(std::exp2(-8.0 * double(h) / double(whole)));
+    slopes.push_back(std::exp2(-exponent * double(h) / double(whole)));
   for (int64_t h = 1; static_cast<int64_t>(slopes.size()) < heads; h += 2)
-    slopes.push_back(std::exp2(-8.0 * double(h) / double(2 * whole)));
+    slopes.push_back(std::exp2(-exponent * double(h) / double(2 * whole)));
   return slopes;
 }
 

@@ -37,6 +37,8 @@
 #include <string>
 
 #include "lagwise/encodings/encoding.h"
+#include "lagwise/encodings/head_decay.h"
+#include "lagwise/encodings/lags.h"
 #include "lagwise/encodings/sine_spe_noise.h"
 
 namespace lagwise {
@@ -225,13 +227,10 @@ class SineSpe : public Encoding {
 
   /// The slopes of ALiBi, as a decay and as the bias that is the same kernel.
   void damp(Encoded& out, const Placement& at, int64_t n, int64_t m) const {
-    const double heads = static_cast<double>(shape().heads);
-    const Tensor h = at::arange(1, shape().heads + 1, at::kDouble);
-    const Tensor slopes = (h * (-8 * std::log(2.0) / heads)).exp();
-    out.decay = (-slopes).to(out.q.scalar_type());
-    const int64_t shift = at.query_start - at.key_start;
-    const Tensor lag = at::arange(shift - (m - 1), shift + n, at::kDouble).abs();
-    out.lag_bias = (-slopes.unsqueeze(1) * lag).to(out.q.scalar_type());
+    const Tensor log_factor = head_decay("alibi", shape().heads, 0, 1);
+    const Tensor distance = lags_between(at, n, m).abs();
+    out.decay = log_factor.to(out.q.scalar_type());
+    out.lag_bias = (log_factor.unsqueeze(1) * distance).to(out.q.scalar_type());
   }
 
   Options options_;
