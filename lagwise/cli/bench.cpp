@@ -12,6 +12,7 @@
 
 #include "bench/crossover.h"
 #include "bench/crossover_text.h"
+#include "bench/exact_cases.h"
 #include "bench/linear_cases.h"
 #include "bench/timing.h"
 #include "lagwise/cli/checks.h"
@@ -105,6 +106,24 @@ void run_linear(const LinearFlags& flags) {
   (flags.json ? print_json : print_table)(rows, bench::describe_settings());
 }
 
+struct ExactFlags {
+  bool json = false, quick = false;
+  int threads = 0;
+  std::string only;
+};
+
+void run_exact(const ExactFlags& flags) {
+  bench::keep_freed_memory();
+  bench::ExactPlan plan;
+  plan.threads = flags.threads > 0 ? flags.threads : bench::machine_cores();
+  plan.quick = flags.quick;
+  plan.only = flags.only;
+  plan.progress = show_progress;
+  const std::vector<bench::LinearRow> rows = bench::run_exact_cases(plan);
+  show_progress("");
+  (flags.json ? print_json : print_table)(rows, bench::describe_settings());
+}
+
 struct CrossoverFlags {
   bool json = false, quick = false;
   int threads = 0;
@@ -179,6 +198,23 @@ void add_linear(CLI::App& bench) {
   verb->callback([flags] { run_linear(*flags); });
 }
 
+void add_exact(CLI::App& bench) {
+  CLI::App* verb = bench.add_subcommand(
+      "exact", "Time exact attention with tables by lag against torch and itself");
+  const auto flags = std::make_shared<ExactFlags>();
+  verb->add_flag("--json", flags->json,
+                 "Print a JSON array of rows instead of a table");
+  verb->add_flag("--quick", flags->quick,
+                 "Measure shorter sequences with fewer repetitions");
+  verb->add_option("--threads", flags->threads,
+                   "Use this many threads, 1 to 256; all cores unless given")
+      ->check(whole_number(1, kMostThreads));
+  verb->add_option("--only", flags->only, "Measure one group of cases alone")
+      ->check(CLI::IsMember(
+          {"alibi", "huang", "causal", "threads", "memory", "step", "toeplitz"}));
+  verb->callback([flags] { run_exact(*flags); });
+}
+
 void add_crossover(CLI::App& bench) {
   CLI::App* verb = bench.add_subcommand(
       "crossover",
@@ -203,6 +239,7 @@ void add_bench(CLI::App& app) {
   CLI::App* bench = app.add_subcommand("bench", "Time lagwise on this machine");
   bench->require_subcommand(1);
   add_linear(*bench);
+  add_exact(*bench);
   add_crossover(*bench);
 }
 
