@@ -13,6 +13,7 @@
 #include "bench/crossover.h"
 #include "bench/crossover_text.h"
 #include "bench/encoding_cases.h"
+#include "bench/exact_cases.h"
 #include "bench/favor_cases.h"
 #include "bench/linear_cases.h"
 #include "bench/timing.h"
@@ -128,6 +129,24 @@ void run_encodings(const EncodingFlags& flags) {
   (flags.json ? print_json : print_table)(rows, bench::describe_settings());
 }
 
+struct ExactFlags {
+  bool json = false, quick = false;
+  int threads = 0;
+  std::string only;
+};
+
+void run_exact(const ExactFlags& flags) {
+  bench::keep_freed_memory();
+  bench::ExactPlan plan;
+  plan.threads = flags.threads > 0 ? flags.threads : bench::machine_cores();
+  plan.quick = flags.quick;
+  plan.only = flags.only;
+  plan.progress = show_progress;
+  const std::vector<bench::BenchRow> rows = bench::run_exact_cases(plan);
+  show_progress("");
+  (flags.json ? print_json : print_table)(rows, bench::describe_settings());
+}
+
 struct CrossoverFlags {
   bool json = false, quick = false;
   int threads = 0;
@@ -219,6 +238,23 @@ void add_encodings_bench(CLI::App& bench) {
   verb->callback([flags] { run_encodings(*flags); });
 }
 
+void add_exact(CLI::App& bench) {
+  CLI::App* verb = bench.add_subcommand(
+      "exact", "Time exact attention with tables by lag against torch and itself");
+  const auto flags = std::make_shared<ExactFlags>();
+  verb->add_flag("--json", flags->json,
+                 "Print a JSON array of rows instead of a table");
+  verb->add_flag("--quick", flags->quick,
+                 "Measure shorter sequences with fewer repetitions");
+  verb->add_option("--threads", flags->threads,
+                   "Use this many threads, 1 to 256; all cores unless given")
+      ->check(whole_number(1, kMostThreads));
+  verb->add_option("--only", flags->only, "Measure one group of cases alone")
+      ->check(CLI::IsMember(
+          {"alibi", "huang", "causal", "threads", "memory", "step", "toeplitz"}));
+  verb->callback([flags] { run_exact(*flags); });
+}
+
 void add_crossover(CLI::App& bench) {
   CLI::App* verb = bench.add_subcommand(
       "crossover",
@@ -249,6 +285,7 @@ void add_bench(CLI::App& app) {
              "Time attention with FAVOR+ features against elu1 with as many",
              bench::run_favor_cases);
   add_encodings_bench(*bench);
+  add_exact(*bench);
   add_crossover(*bench);
 }
 

@@ -95,13 +95,14 @@ TEST(Program, ListsTheVerbsAndSuggestsTheOneThatWasMeant) {
   expect_failure({"--trace=false", "zebra"}, 2,
                  "'zebra' is no verb of lagwise; its verbs: break, doctor, bench (see "
                  "lagwise --help)");
-  expect_failure({"bench", "liner"}, 2,
-                 "'liner' is no verb of lagwise bench; did you mean 'linear'? Its "
-                 "verbs: linear, favor, encodings, crossover (see lagwise bench --help)");
   expect_failure(
-      {"bench", "lin"}, 2,
-      "'lin' is no verb of lagwise bench; its verbs: linear, favor, encodings, crossover (see "
-      "lagwise bench --help)");
+      {"bench", "liner"}, 2,
+      "'liner' is no verb of lagwise bench; did you mean 'linear'? Its "
+      "verbs: linear, favor, encodings, exact, crossover (see lagwise bench --help)");
+  expect_failure({"bench", "lin"}, 2,
+                 "'lin' is no verb of lagwise bench; its verbs: linear, favor, "
+                 "encodings, exact, crossover (see "
+                 "lagwise bench --help)");
 }
 
 TEST(Program, SuggestsTheOptionThatWasMeant) {

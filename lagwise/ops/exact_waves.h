@@ -49,7 +49,8 @@ kernels::ExactHead<T> head_of(const ExactCall& call, const ExactPiece& piece) {
 }
 
 /// Pieces are worked on in waves, because each needs memory of the order of its
-/// inputs while it is worked on: enough of them to fill the threads, or 16 MB.
+/// inputs while it is worked on: enough of them to fill the threads, or 16 MB, and as
+/// many for each thread.
 /// `size[i]`: numbers that piece i needs. Returns where each wave begins, and the end.
 inline std::vector<size_t> waves_of(const std::vector<int64_t>& size, int64_t bytes) {
   constexpr int64_t kBudget = 16 << 20;
@@ -57,10 +58,13 @@ inline std::vector<size_t> waves_of(const std::vector<int64_t>& size, int64_t by
   for (const int64_t x : size) largest = std::max(largest, x);
   const int64_t budget =
       std::max<int64_t>(kBudget / bytes, largest * at::get_num_threads());
+  const auto threads = static_cast<size_t>(at::get_num_threads());
   std::vector<size_t> begins = {0};
   int64_t used = 0;
   for (size_t i = 0; i < size.size(); ++i) {
-    if (used + size[i] > budget && used > 0) begins.push_back(i), used = 0;
+    const size_t count = i - begins.back();
+    if (used + size[i] > budget && count > 0 && count % threads == 0)
+      begins.push_back(i), used = 0;
     used += size[i];
   }
   begins.push_back(size.size());
