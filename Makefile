@@ -37,6 +37,16 @@ test:  ## all tests and checks (fresh machine: about 20 minutes)
 	@echo "== tests (seconds per stage stand in the summary, by label)"
 	@ctest --test-dir $(BUILD) --output-on-failure -j 2
 
+.PHONY: golden
+GOLDEN ?= tests/golden
+golden:  ## compare with reference tensors: of tests/golden, or of GOLDEN=DIR
+	@$(STAGE) packages tools/setup build test
+	@mkdir -p build
+	@$(CONFIGURE) -DLAGWISE_BUILD_TESTS=ON > build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+	@$(STAGE) build cmake --build $(BUILD) --target lagwise_golden_test
+	@$(BUILD)/lagwise_golden_test "$(GOLDEN)" --not-yet tests/golden/not_yet \
+	  --not-supported tests/golden/not_supported
+
 .PHONY: test-sanitize
 test-sanitize:  ## the whole suite, torch layers too, under ASan and UBSan
 	@tools/setup build test

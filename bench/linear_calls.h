@@ -2,22 +2,16 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "bench/comparison.h"
 #include "bench/recurrence.h"
 #include "lagwise/ops/linear_attention.h"
 
 /// What `lagwise bench linear` times: each function makes its inputs ready and
 /// returns the call to be timed, which returns what it computed.
 namespace lagwise::bench {
-
-using Call = std::function<std::vector<at::Tensor>()>;
-
-struct Shape {
-  int64_t n, heads, d, e;
-};
 
 /// q and k are not negative, so that a denominator is never near zero.
 struct Inputs {

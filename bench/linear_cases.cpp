@@ -3,36 +3,14 @@
 #include <ATen/ops/rand.h>
 #include <c10/core/GradMode.h>
 
-#include <algorithm>
-#include <map>
-
-#include "bench/floors.h"
-#include "bench/fma_peak.h"
+#include "bench/comparison.h"
 #include "bench/linear_calls.h"
-#include "bench/memory.h"
 #include "bench/timing.h"
 
 namespace lagwise::bench {
 namespace {
 
-struct Baseline {
-  std::string name;
-  Call call;
-  int threads = 1;
-  double times = 1;  ///< its time counts so often: 64 calls of a 64th of the length
-};
-
-struct Case {
-  std::string name;
-  std::string direction;
-  Shape shape;
-  int threads = 1;
-  Call ours;
-  std::vector<Baseline> baselines;
-  bool is_cost = false;  ///< the ratio is ours / baseline
-};
-
-double useful_gflop(const Case& c) {
+double useful_gflop(const Comparison& c) {
   const double per_state_entry = c.direction == "backward" ? 10 : 4;
   const double tokens = c.direction == "step" ? 1 : double(c.shape.n);
   return 1e-9 * per_state_entry * double(c.shape.d * c.shape.e * c.shape.heads) *
@@ -41,11 +19,10 @@ double useful_gflop(const Case& c) {
 
 class LinearBench {
  public:
-  explicit LinearBench(const LinearPlan& plan) : plan_(plan) {
-    if (plan.quick) patience_ = {.least = 5, .most = 5, .repetition_ms = 1};
-  }
+  explicit LinearBench(const LinearPlan& plan)
+      : plan_(plan), comparer_(plan.quick, plan.progress) {}
 
-  std::vector<LinearRow> run() {
+  std::vector<BenchRow> run() {
     const c10::NoGradGuard no_graph;
     for (const int threads : plan_.threads) {
       forward_case(threads);
@@ -56,7 +33,7 @@ class LinearBench {
     more_threads_cases();
     long_sequence_cases();
     step_cases();
-    return rows_;
+    return comparer_.rows();
   }
 
  private:
@@ -187,60 +164,18 @@ class LinearBench {
              .is_cost = true});
   }
 
-  /// The roof only rises: a disturbed measurement must not flatter us.
-  double peak(int threads) {
-    double& best = peaks_[threads];
-    return best = std::max(best, fma_peak_gflops(threads));
-  }
-
-  void measure(const Case& c) {
-    plan_.progress(c.name + ", " + std::to_string(c.threads) + " thread(s)");
-    std::vector<Side> sides = {{c.ours, c.threads}};
-    for (const Baseline& b : c.baselines) sides.push_back({b.call, b.threads});
-    const double roof = peak(c.threads);
-    const std::vector<Times> times = time_in_turn(sides, patience_);
-    set_threads(c.threads);
-    LinearRow row;
-    row.name = c.name, row.direction = c.direction;
-    row.n = c.shape.n, row.heads = c.shape.heads, row.d = c.shape.d, row.e = c.shape.e;
-    row.threads = c.threads;
-    row.ours_ms = times[0].median_ms;
-    row.peak_gflops = std::max(roof, peak(c.threads));
-    row.gflops = useful_gflop(c) / (row.ours_ms * 1e-3);
-    row.fraction = row.gflops / row.peak_gflops;
-    row.extra_bytes = extra_bytes(c.ours);
-    for (size_t i = 0; i < c.baselines.size(); ++i) {
-      compare(row, c, c.baselines[i], times[i + 1]);
-    }
-  }
-
-  /// Floors are best times, so the baseline's best is held against them.
-  void compare(LinearRow row, const Case& c, const Baseline& baseline,
-               const Times& times) {
-    row.baseline = baseline.name;
-    row.baseline_ms = times.median_ms * baseline.times;
-    row.ratio =
-        c.is_cost ? row.ours_ms / row.baseline_ms : row.baseline_ms / row.ours_ms;
-    const auto floor = floor_ms({baseline.name, c.direction, c.shape.n, c.shape.heads,
-                                 c.shape.d, c.shape.e, c.threads},
-                                row.peak_gflops / c.threads);
-    // No peer was measured in place of chunked torch, but without a fast matrix
-    // product it is no rival.
-    const bool crippled =
-        baseline.name == "torch" && c.direction != "step" && !has_openblas();
-    row.weak_baseline = crippled || (floor && times.best_ms > *floor);
-    rows_.push_back(row);
+  void measure(Comparison c) {
+    c.gflop = useful_gflop(c);
+    comparer_.measure(c);
   }
 
   LinearPlan plan_;
-  Patience patience_;
-  std::map<int, double> peaks_;
-  std::vector<LinearRow> rows_;
+  Comparer comparer_;
 };
 
 }  // namespace
 
-std::vector<LinearRow> run_linear_cases(const LinearPlan& plan) {
+std::vector<BenchRow> run_linear_cases(const LinearPlan& plan) {
   set_blas_threads(1);  // for products this small, faster than with two
   return LinearBench(plan).run();
 }

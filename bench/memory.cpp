@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
 
 namespace lagwise::bench {
 namespace {
@@ -18,15 +21,25 @@ void count(int64_t bytes) {
   }
 }
 
-/// A block of the real allocator and its size, which a deleter is not told.
+/// Blocks of the real allocator by address, with their sizes, which a deleter is not
+/// told. (A context of its own would do, but raw_allocate, which oneDNN uses, wants the
+/// address itself as context.)
 struct Block {
   at::DataPtr data;
   int64_t bytes;
 };
+std::mutex blocks_mutex;
+std::unordered_map<void*, Block>& blocks() {
+  static auto& all = *new std::unordered_map<void*, Block>();  // outlives every tensor
+  return all;
+}
 
-void release(void* block) {
-  live_bytes -= static_cast<Block*>(block)->bytes;
-  delete static_cast<Block*>(block);
+void release(void* address) {
+  if (address == nullptr) return;
+  const std::lock_guard lock(blocks_mutex);
+  const auto block = blocks().find(address);
+  live_bytes -= block->second.bytes;
+  blocks().erase(block);
 }
 
 /// Passes every request on and keeps count. Blocks may outlive its use: their
@@ -35,10 +48,16 @@ struct CountingAllocator final : at::Allocator {
   at::Allocator* real = nullptr;
 
   at::DataPtr allocate(size_t bytes) const override {
-    auto* block = new Block{real->allocate(bytes), static_cast<int64_t>(bytes)};
-    count(block->bytes);
-    return {block->data.get(), block, &release, at::Device(at::kCPU)};
+    at::DataPtr data = real->allocate(bytes);
+    void* const address = data.get();
+    if (address != nullptr) {
+      const std::lock_guard lock(blocks_mutex);
+      blocks().emplace(address, Block{std::move(data), static_cast<int64_t>(bytes)});
+      count(static_cast<int64_t>(bytes));
+    }
+    return {address, address, &release, at::Device(at::kCPU)};
   }
+  at::DeleterFnPtr raw_deleter() const override { return &release; }
 };
 
 /// Stands in for the CPU allocator as long as it lives.

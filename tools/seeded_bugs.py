@@ -23,9 +23,15 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 LINEAR = "lagwise/kernels/linear_attention.cpp"
 MAPS = "lagwise/kernels/feature_map-inl.h"
+FAVOR = "lagwise/kernels/favor.cpp"
 CHUNK = "lagwise/kernels/chunk-inl.h"
 ROWS = "lagwise/kernels/rows-inl.h"
-BACKWARD = "lagwise/ops/linear_backward_cpu.cpp"
+BACKWARD = "lagwise/ops/linear_backward-inl.h"
+TURNS = "lagwise/kernels/turn_table.cpp"
+ROTATE = "lagwise/kernels/rotate.cpp"
+EXACT = "lagwise/kernels/exact_attention.cpp"
+EXACT_TILE = "lagwise/kernels/exact_tile-inl.h"
+EXACT_GRADIENT = "lagwise/kernels/exact_gradient.cpp"
 
 
 class Bug(NamedTuple):
@@ -42,13 +48,13 @@ BUGS = [
     Bug("wrong tail: a short last chunk ages z like a whole one", "kernels", LINEAR,
         "const T* past = fade.power(rows - 1 + lead);",
         "const T* past = fade.power(fade.chunk - 1 + lead);"),
-    Bug("no decay on the state", "kernels", LINEAR,
+    Bug("no decay on the state", "kernels", CHUNK,
         "if (fade.by == By::head) scale_by(row, *fade.power(age), width);", ""),
-    Bug("no decay on the state, per channel", "kernels", LINEAR,
+    Bug("no decay on the state, per channel", "kernels", CHUNK,
         "if (fade.by == By::channel) scale_by(row, fade.power(age)[i], width);", ""),
     Bug("decay exponent off by one", "kernels", LINEAR,
-        "scale_by(w.o + a * width, *fade.power(a + lead), width);",
-        "scale_by(w.o + a * width, *fade.power(a), width);"),
+        "fade.by == By::head ? fade.power(lead) : nullptr",
+        "fade.by == By::head ? fade.power(0) : nullptr"),
     Bug("state not carried out", "kernels", LINEAR,
         "  store_state<T>(w, w.s, s);\n  if (denominator.z)", "  if (denominator.z)"),
     Bug("normaliser's state not carried out", "kernels", LINEAR,
@@ -60,7 +66,7 @@ BUGS = [
         "std::fill(row + a + 1, row + round_up(a + 1, w.width), T{0});",
         "std::fill(row + a + 2, row + round_up(a + 2, w.width), T{0});"),
     Bug("a tile of rows sees its own future", "kernels", "lagwise/kernels/tile-inl.h",
-        "for (int64_t p = i; p <= r; ++p) {", "for (int64_t p = i; p < i + height; ++p) {"),
+        "add_outer<kRows, kFirst>(tag, left.data", "add_outer<kRows, 0>(tag, left.data"),
     Bug("eps ignored", "kernels", CHUNK,
         "return denominator.clamp ? std::max(raw, denominator.eps) : "
         "raw + denominator.eps;", "return raw;"),
@@ -71,12 +77,25 @@ BUGS = [
     Bug("wrong derivative of elu1", "kernels", MAPS,
         "hn::IfThenElse(hn::Gt(x, hn::Zero(tag)), one, exp_of_negative(tag, x));",
         "hn::IfThenElse(hn::Gt(x, hn::Zero(tag)), one, value(tag, one));"),
+    Bug("wrong derivative of silu", "kernels", MAPS,
+        "hn::MulAdd(x, rest, one)", "hn::Add(rest, one)"),
+    Bug("FAVOR holds its maximum still", "kernels", FAVOR,
+        "du[top] += sign * (dlog_scale - total);", "du[top] += T{0};"),
+    Bug("FAVOR takes the padding into its maximum", "kernels", FAVOR,
+        "for (int64_t i = 0; i < m - j; ++i) {",
+        "for (int64_t i = 0; j < m && i < width; ++i) {"),
     Bug("the slope of the state forgets its own steps", "kernels",
         "lagwise/kernels/decay_gradient.cpp",
         "fade_slope(s_slope + d * width, s + d * width, rows, power(rows), width);",
         "fade_slope(s_slope + d * width, s + d * width, 0, power(rows), width);"),
     Bug("a step forgets to fade z", "kernels", "lagwise/kernels/linear_step.cpp",
         "z = g[d] * z + k[d];", "z = z + k[d];"),
+    Bug("normaliser's path into dk cut where dk and dv share a pass", "kernels",
+        "lagwise/kernels/key_value_gradient.cpp",
+        "    if (has_r) advance_r(fade, gradient, begin, count, lead, w);\n", ""),
+    Bug("a decayed sum is read as if it were fresh", "kernels",
+        "lagwise/kernels/key_value_gradient.cpp",
+        "fade.by == By::head ? fade.power(lead) : nullptr", "nullptr"),
     Bug("clamped rows send a gradient into the denominator", "ops",
         "lagwise/kernels/denominator_gradient.cpp", "divisor <= floor ? T{0} : -dot",
         "divisor < floor ? T{0} : -dot"),
@@ -92,6 +111,35 @@ BUGS = [
         "if (call_.causal && pair_.d_s1.defined()) pair_.d_s0.copy_(pair_.d_s1);", ""),
     Bug("a strip misses its last column", "ops", "lagwise/ops/heads.h",
         "cut(i), cut(i + 1)}", "cut(i), cut(i + 1) - (i + 1 < strips ? 1 : 0)}"),
+    Bug("angles without the low part of the product", "kernels", TURNS,
+        "return {c - lo * s, s + lo * c};", "return {c - 0 * lo * s, s};"),
+    Bug("turns of 64 steps not renewed", "kernels", TURNS,
+        "if (start != last) far = steps.large(start, begin, end), last = start;",
+        "if (far == nullptr) far = steps.large(start, begin, end), last = start;"),
+    Bug("coordinates beyond the planes not copied", "kernels", ROTATE,
+        "std::copy(from + 2 * planes, from + x.cols, to + 2 * planes);", ""),
+    Bug("exact: what was summed before a larger score keeps its weight", "kernels", EXACT,
+        "if (top != before) w.factor[a] = std::exp(before - top);", ""),
+    Bug("exact: the band of lags off by one", "kernels", EXACT_TILE,
+        "t.base = n - 1 - row + t.key;", "t.base = n - row + t.key;"),
+    Bug("exact: a row does not see its own key", "kernels", EXACT_TILE,
+        "r.hi = std::min(r.hi, at + 1);", "r.hi = std::min(r.hi, at);"),
+    Bug("exact: a window one lag too wide", "kernels", EXACT_TILE,
+        "r = {at - sight.window + 1, at + sight.window};",
+        "r = {at - sight.window, at + sight.window};"),
+    Bug("exact: weights of hidden keys carry a NaN", "kernels", EXACT,
+        "if (t.whole)\n", "if (t.rows > 0)\n"),
+    Bug("exact: margins of a tile not cleared", "kernels", EXACT_TILE,
+        "const int64_t end = skewed ? t.stride :", "const int64_t end = skewed ? t.keys :"),
+    Bug("exact: gradient of the softmax without its mean", "kernels", EXACT_GRADIENT,
+        "const auto dp = hn::Sub(hn::LoadU(tag, row + b), mean);",
+        "const auto dp = hn::Add(hn::LoadU(tag, row + b), hn::Mul(mean, hn::Zero(tag)));"),
+    Bug("exact: table of keys sends no gradient to the queries", "kernels",
+        EXACT_GRADIENT,
+        "multiply<T>(lag, p.lag_k + entry, width, dq, width, t.rows, t.lags(), true);", ""),
+    Bug("exact: a table read by the wrong end in a short piece", "ops",
+        "lagwise/ops/exact_waves.h", "head.lag_zero = piece.keys - 1;",
+        "head.lag_zero = piece.rows - 1;"),
 ]
 
 # What each program is made of: folders of sources, its tests, what it links.

@@ -28,4 +28,10 @@ std::unique_ptr<FeatureMap> make_feature_map(std::string_view text) {
   return map;
 }
 
+std::vector<Spec::Option> feature_map_options(const FeatureMapRow& row) {
+  Spec spec(row.name);
+  row.make(spec);
+  return spec.options();
+}
+
 }  // namespace lagwise

@@ -25,6 +25,14 @@ class FeatureMap {
   /// Whether features are never negative, so that they may be divided by their sum.
   virtual bool positive() const { return true; }
 
+  /// What keeps the denominator of these features away from zero: den + value, or
+  /// max(den, value).
+  struct Epsilon {
+    double value = 1e-6;
+    bool clamp = false;
+  };
+  virtual Epsilon epsilon() const { return {}; }
+
   /// What `ops::linear_attention` calls this map, "elu1", where it can fuse it;
   /// empty where features must be formed first.
   virtual std::string fused() const { return ""; }
@@ -45,6 +53,7 @@ struct FeatureMapRow {
   std::string_view name;
   std::string_view summary;
   std::string_view paper;
+  /// Takes its options from the spec. It must not refuse their defaults.
   std::unique_ptr<FeatureMap> (*make)(Spec& spec);
 };
 
@@ -59,5 +68,8 @@ const std::vector<FeatureMapRow>& feature_maps();
 /// Builds a map from "name:key=value,...". std::invalid_argument lists the legal
 /// names or options.
 std::unique_ptr<FeatureMap> make_feature_map(std::string_view text);
+
+/// The options of a row with their defaults, as its maker takes them.
+std::vector<Spec::Option> feature_map_options(const FeatureMapRow& row);
 
 }  // namespace lagwise

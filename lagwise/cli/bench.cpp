@@ -12,11 +12,14 @@
 
 #include "bench/crossover.h"
 #include "bench/crossover_text.h"
+#include "bench/encoding_cases.h"
+#include "bench/exact_cases.h"
+#include "bench/favor_cases.h"
 #include "bench/linear_cases.h"
 #include "bench/timing.h"
 #include "lagwise/cli/checks.h"
-#include "lagwise/cli/replace_file.h"
 #include "lagwise/cli/verbs.h"
+#include "lagwise/data/atomic_file.h"
 
 namespace lagwise::cli {
 namespace {
@@ -30,9 +33,10 @@ void show_progress(const std::string& text) {
   if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K{}", text);
 }
 
-Json row_json(const bench::LinearRow& row) {
+Json row_json(const bench::BenchRow& row) {
   return {{"case", row.name},
           {"direction", row.direction},
+          {"batch", row.batch},
           {"n", row.n},
           {"heads", row.heads},
           {"d", row.d},
@@ -46,18 +50,18 @@ Json row_json(const bench::LinearRow& row) {
           {"peak_gflops", row.peak_gflops},
           {"fraction", row.fraction},
           {"extra_bytes", row.extra_bytes},
+          {"baseline_bytes", row.baseline_bytes},
           {"weak_baseline", row.weak_baseline}};
 }
 
-void print_json(const std::vector<bench::LinearRow>& rows,
-                const std::string& settings) {
+void print_json(const std::vector<bench::BenchRow>& rows, const std::string& settings) {
   Json array = Json::array();
-  for (const bench::LinearRow& row : rows) array.push_back(row_json(row));
+  for (const bench::BenchRow& row : rows) array.push_back(row_json(row));
   fmt::print(stderr, "{}\n", settings);
   fmt::print("{}\n", array.dump(2));
 }
 
-void print_row(const bench::LinearRow& row) {
+void print_row(const bench::BenchRow& row) {
   fmt::print(
       "{:>6} {:>2} {:>4} {:>4} {:>2} {:>10.4f} {:>17} {:>10.4f} {:>6.2f}{} {:>6.1f} "
       "{:>4.0f}% {:>8}\n",
@@ -66,7 +70,7 @@ void print_row(const bench::LinearRow& row) {
       100 * row.fraction, bench::human_bytes(row.extra_bytes));
 }
 
-void print_table(const std::vector<bench::LinearRow>& rows,
+void print_table(const std::vector<bench::BenchRow>& rows,
                  const std::string& settings) {
   fmt::print(
       "{}\nratio: how many times faster than the baseline; of a cost, ours / "
@@ -78,7 +82,7 @@ void print_table(const std::vector<bench::LinearRow>& rows,
       "N", "H", "D", "E", "t", "ours ms", "baseline", "its ms", "ratio", "GF/s", "peak",
       "memory");
   std::string last;
-  for (const bench::LinearRow& row : rows) {
+  for (const bench::BenchRow& row : rows) {
     const std::string title = fmt::format("{}, {} thread(s)", row.name, row.threads);
     if (title != last) fmt::print("-- {}\n", title);
     last = title;
@@ -91,7 +95,9 @@ struct LinearFlags {
   std::vector<int> threads = {1};
 };
 
-void run_linear(const LinearFlags& flags) {
+using LinearCases = std::vector<bench::BenchRow> (*)(const bench::LinearPlan&);
+
+void run_linear(const LinearFlags& flags, LinearCases run) {
   bench::keep_freed_memory();
   bench::LinearPlan plan;
   plan.threads = flags.threads;
@@ -100,7 +106,43 @@ void run_linear(const LinearFlags& flags) {
                *std::max_element(plan.threads.begin(), plan.threads.end()));
   plan.quick = flags.quick;
   plan.progress = show_progress;
-  const std::vector<bench::LinearRow> rows = bench::run_linear_cases(plan);
+  const std::vector<bench::BenchRow> rows = run(plan);
+  show_progress("");
+  (flags.json ? print_json : print_table)(rows, bench::describe_settings());
+}
+
+struct EncodingFlags {
+  bool json = false, quick = false;
+  int threads = 2;
+  std::vector<std::string> only;
+};
+
+void run_encodings(const EncodingFlags& flags) {
+  bench::keep_freed_memory();
+  bench::EncodingPlan plan;
+  plan.threads = flags.threads;
+  plan.quick = flags.quick;
+  plan.only = flags.only;
+  plan.progress = show_progress;
+  const std::vector<bench::BenchRow> rows = bench::run_encoding_cases(plan);
+  show_progress("");
+  (flags.json ? print_json : print_table)(rows, bench::describe_settings());
+}
+
+struct ExactFlags {
+  bool json = false, quick = false;
+  int threads = 0;
+  std::string only;
+};
+
+void run_exact(const ExactFlags& flags) {
+  bench::keep_freed_memory();
+  bench::ExactPlan plan;
+  plan.threads = flags.threads > 0 ? flags.threads : bench::machine_cores();
+  plan.quick = flags.quick;
+  plan.only = flags.only;
+  plan.progress = show_progress;
+  const std::vector<bench::BenchRow> rows = bench::run_exact_cases(plan);
   show_progress("");
   (flags.json ? print_json : print_table)(rows, bench::describe_settings());
 }
@@ -142,7 +184,7 @@ void print_crossover(const std::vector<bench::Panel>& panels,
 }
 
 void run_crossover(const CrossoverFlags& flags) {
-  if (!flags.html.empty()) check_replaceable(flags.html);
+  if (!flags.html.empty()) data::check_replaceable(flags.html);
   bench::keep_freed_memory();
   bench::CrossoverPlan plan =
       flags.quick ? bench::quick_crossover() : bench::CrossoverPlan();
@@ -153,7 +195,7 @@ void run_crossover(const CrossoverFlags& flags) {
   const std::string settings = fmt::format("8 heads, {} thread(s); {}", plan.threads,
                                            bench::describe_settings());
   if (!flags.html.empty())
-    replace_file(flags.html, bench::crossover_html(panels, settings));
+    data::replace_file(flags.html, bench::crossover_html(panels, settings));
   if (!flags.json) return print_crossover(panels, settings);
   Json array = Json::array();
   for (const bench::Panel& panel : panels) array.push_back(panel_json(panel));
@@ -161,10 +203,10 @@ void run_crossover(const CrossoverFlags& flags) {
   fmt::print("{}\n", array.dump(2));
 }
 
-void add_linear(CLI::App& bench) {
-  CLI::App* verb = bench.add_subcommand(
-      "linear",
-      "Time linear attention against the token-by-token loop, torch and itself");
+/// A verb that prints a table of BenchRow.
+void add_linear(CLI::App& bench, const char* name, const char* summary,
+                LinearCases run) {
+  CLI::App* verb = bench.add_subcommand(name, summary);
   const auto flags = std::make_shared<LinearFlags>();
   verb->add_flag("--json", flags->json,
                  "Print a JSON array of rows instead of a table");
@@ -176,7 +218,41 @@ void add_linear(CLI::App& bench) {
       ->delimiter(',')
       ->check(whole_number(1, kMostThreads))
       ->capture_default_str();
-  verb->callback([flags] { run_linear(*flags); });
+  verb->callback([flags, run] { run_linear(*flags, run); });
+}
+
+void add_encodings_bench(CLI::App& bench) {
+  CLI::App* verb = bench.add_subcommand(
+      "encodings", "Time positional encodings against plain torch, a copy and itself");
+  const auto flags = std::make_shared<EncodingFlags>();
+  verb->add_flag("--json", flags->json,
+                 "Print a JSON array of rows instead of a table");
+  verb->add_flag("--quick", flags->quick,
+                 "Measure shorter sequences with fewer repetitions");
+  verb->add_option("--threads", flags->threads, "Use this many threads, 1 to 256")
+      ->check(whole_number(1, kMostThreads))
+      ->capture_default_str();
+  verb->add_option("--only", flags->only,
+                   "Measure these families alone, such as rotation")
+      ->delimiter(',');
+  verb->callback([flags] { run_encodings(*flags); });
+}
+
+void add_exact(CLI::App& bench) {
+  CLI::App* verb = bench.add_subcommand(
+      "exact", "Time exact attention with tables by lag against torch and itself");
+  const auto flags = std::make_shared<ExactFlags>();
+  verb->add_flag("--json", flags->json,
+                 "Print a JSON array of rows instead of a table");
+  verb->add_flag("--quick", flags->quick,
+                 "Measure shorter sequences with fewer repetitions");
+  verb->add_option("--threads", flags->threads,
+                   "Use this many threads, 1 to 256; all cores unless given")
+      ->check(whole_number(1, kMostThreads));
+  verb->add_option("--only", flags->only, "Measure one group of cases alone")
+      ->check(CLI::IsMember(
+          {"alibi", "huang", "causal", "threads", "memory", "step", "toeplitz"}));
+  verb->callback([flags] { run_exact(*flags); });
 }
 
 void add_crossover(CLI::App& bench) {
@@ -202,7 +278,14 @@ void add_crossover(CLI::App& bench) {
 void add_bench(CLI::App& app) {
   CLI::App* bench = app.add_subcommand("bench", "Time lagwise on this machine");
   bench->require_subcommand(1);
-  add_linear(*bench);
+  add_linear(*bench, "linear",
+             "Time linear attention against the token-by-token loop, torch and itself",
+             bench::run_linear_cases);
+  add_linear(*bench, "favor",
+             "Time attention with FAVOR+ features against elu1 with as many",
+             bench::run_favor_cases);
+  add_encodings_bench(*bench);
+  add_exact(*bench);
   add_crossover(*bench);
 }
 

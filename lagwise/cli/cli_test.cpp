@@ -95,11 +95,13 @@ TEST(Program, ListsTheVerbsAndSuggestsTheOneThatWasMeant) {
   expect_failure({"--trace=false", "zebra"}, 2,
                  "'zebra' is no verb of lagwise; its verbs: break, doctor, bench (see "
                  "lagwise --help)");
-  expect_failure({"bench", "liner"}, 2,
-                 "'liner' is no verb of lagwise bench; did you mean 'linear'? Its "
-                 "verbs: linear, crossover (see lagwise bench --help)");
+  expect_failure(
+      {"bench", "liner"}, 2,
+      "'liner' is no verb of lagwise bench; did you mean 'linear'? Its "
+      "verbs: linear, favor, encodings, exact, crossover (see lagwise bench --help)");
   expect_failure({"bench", "lin"}, 2,
-                 "'lin' is no verb of lagwise bench; its verbs: linear, crossover (see "
+                 "'lin' is no verb of lagwise bench; its verbs: linear, favor, "
+                 "encodings, exact, crossover (see "
                  "lagwise bench --help)");
 }
 
@@ -139,7 +141,7 @@ TEST(Program, AsksForAVerb) {
 
 TEST(Bench, RefusesWrongThreadCounts) {
   const std::string expected = "--threads: expected a whole number from 1 to 256, got ";
-  for (const char* verb : {"linear", "crossover"}) {
+  for (const char* verb : {"linear", "encodings", "crossover"}) {
     for (const std::string text : {"abc", "0", "257", "010", "1.5", "--quick"})
       expect_failure({"bench", verb, "--threads", text}, 2,
                      expected + "'" + text + "'");

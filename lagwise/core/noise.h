@@ -35,6 +35,19 @@ class NoiseRow {
   template <class T>
   void fill_sign(int64_t first, std::span<T> out) const;
 
+  /// The row so many features and realisations on, within the range of both.
+  NoiseRow later(int64_t features, int64_t realisations) const {
+    const auto more = static_cast<uint64_t>(features) << 24;
+    return NoiseRow(key_, layer_, rest_ + more + static_cast<uint64_t>(realisations));
+  }
+
+  /// The key and the fixed parts of the counter, for kernels that draw many rows at
+  /// once: see Noise.
+  struct Counter {
+    uint64_t key, layer, rest;
+  };
+  Counter counter() const { return {key_, layer_, rest_}; }
+
  private:
   friend class Noise;
   NoiseRow(uint64_t key, uint64_t layer, uint64_t rest)

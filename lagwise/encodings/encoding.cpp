@@ -41,7 +41,7 @@ std::unique_ptr<Encoding> make_encoding(std::string_view text, const HeadShape& 
 }
 
 std::vector<Spec::Option> encoding_options(const EncodingRow& row) {
-  Spec spec(row.name);
+  Spec spec(row.text());
   row.make(spec, {.heads = 4, .dim = 8});
   return spec.options();
 }

@@ -11,12 +11,9 @@
 
 #include "lagwise/core/spec.h"
 #include "lagwise/ops/encoded.h"
+#include "lagwise/ops/parameters.h"
 
 namespace lagwise {
-
-/// Tensors by name that are trained and saved. They are handles: what an optimiser
-/// does to them, or a change of their type, the encoding sees.
-using Parameters = std::vector<std::pair<std::string, at::Tensor>>;
 
 /// The attention an encoding is made for.
 struct HeadShape {
@@ -104,6 +101,10 @@ struct EncodingRow {
   std::string_view summary;
   std::string_view paper;  ///< "arXiv:2108.12409", or empty
   std::unique_ptr<Encoding> (*make)(Spec& spec, const HeadShape& shape);
+  std::string_view example =
+      "";  ///< where the bare name is not enough: "rope:layout=half"
+
+  std::string_view text() const { return example.empty() ? name : example; }
 };
 
 /// Adds a row. Define one per file, at namespace scope.
@@ -118,7 +119,7 @@ const std::vector<EncodingRow>& encodings();
 /// legal names or options.
 std::unique_ptr<Encoding> make_encoding(std::string_view text, const HeadShape& shape);
 
-/// The options of a row with their defaults, as its maker takes them.
+/// The options of a row with their defaults, as the maker of its example takes them.
 std::vector<Spec::Option> encoding_options(const EncodingRow& row);
 
 /// The whole of one call, for tests and for those who keep no code between layers:

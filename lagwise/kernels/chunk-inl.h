@@ -42,6 +42,9 @@ struct Work {
   T* factor;  // [C]       what each row of the result is multiplied by
   T* power;   // [3 C + 1] or [C + 1, D or E]: see Fade
   T* end;
+  Left<T> near;           // queries as the keys of the chunk see them
+  Left<T> far;            // and as the state sees them
+  Block<const T> values;  // what v holds, or the same rows in the caller's memory
   Ahead<T> ahead;
 
   Work(int64_t d_, int64_t e_, T* scratch)
@@ -68,12 +71,14 @@ struct Work {
     factor = take(kRows);
     power = take(3 * kChunk + 1 + (kChunk + 1) * std::max(d_padded, panels * width));
     end = scratch;
+    near = far = {q, d_padded, 1};
+    values = {v, width, kChunk * width};
   }
 
   /// Queries or keys: row by row.
   Block<T> dense(T* to) const { return {to, d_padded, width}; }
   /// Values of a chunk: panel by panel.
-  Block<T> values(int64_t chunk) const { return {v, width, chunk * width}; }
+  Block<T> panels_of(int64_t chunk) const { return {v, width, chunk * width}; }
 };
 
 /// x[0, n) *= y[0, n), n rounded up to whole vectors.
@@ -209,14 +214,34 @@ HWY_NOINLINE void score_chunk(const Fade<T>& fade, int64_t rows, Work<T>& w) {
     std::fill(w.k + rows * w.d_padded, w.k + whole * w.d_padded, T{0});
     transpose_to_panels(w.k, whole, w.d, w.d_padded, w.k_t);
     for (int64_t first = 0; first < rows; first += w.width)  // rows above see nothing
-      multiply<T>({w.q + first * w.d_padded, w.d_padded, 1}, w.k_t + first * w.d_padded,
-                  w.width, w.scores + first * stride + first, stride, rows - first, w.d,
-                  false);
+      multiply<T>(w.near.from_row(first), w.k_t + first * w.d_padded, w.width,
+                  w.scores + first * stride + first, stride, rows - first, w.d, false);
   }
   for (int64_t a = 0; a < rows; ++a) {
     T* row = w.scores + a * stride;
     std::fill(row + a + 1, row + round_up(a + 1, w.width), T{0});
     if (fade.by == By::head) scale_by(row, fade.down + fade.chunk - 1 - a, a + 1);
+  }
+}
+
+/// Before k^T v is added: values age to the end of the chunk, the state by all of it.
+template <class T>
+HWY_INLINE void fade_panel(const Fade<T>& fade, const T* column, int64_t rows,
+                           int64_t lead, int64_t d, int64_t width, T* v, int64_t v_step,
+                           T* s) {
+  using By = typename Decay<T>::By;
+  const int64_t age = rows - 1 + lead;
+  for (int64_t b = 0; b < rows; ++b) {
+    T* row = v + b * v_step;
+    if (fade.by == By::head) scale_by(row, *fade.power(rows - 1 - b), width);
+    if (fade.by == By::column)
+      scale_by(row, column + (rows - 1 - b) * fade.span, width);
+  }
+  for (int64_t i = 0; i < d; ++i) {
+    T* row = s + i * width;
+    if (fade.by == By::head) scale_by(row, *fade.power(age), width);
+    if (fade.by == By::channel) scale_by(row, fade.power(age)[i], width);
+    if (fade.by == By::column) scale_by(row, column + age * fade.span, width);
   }
 }
 

@@ -72,7 +72,7 @@ void gradient_of(const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
     const int64_t rows = std::min(fade.chunk, q.x.rows - begin);
     load_rows(q, begin, rows, w.dense(w.q));
     load_rows(k, begin, rows, w.dense(w.k));
-    load_rows(v, begin, rows, w.values(fade.chunk));
+    load_rows(v, begin, rows, w.panels_of(fade.chunk));
     score_chunk(fade, rows, w);
     for (int64_t p = 0; p < w.panels; ++p) {
       advance_slope(fade, p, rows, slopes, o_slope, w);

@@ -46,6 +46,28 @@ HWY_INLINE V exp_of_negative(Tag tag, V x) {
   }
 }
 
+/// exp(x) of any x: infinite above the largest number, NaN of NaN; below as
+/// exp_of_negative.
+template <class Tag, class V = hn::Vec<Tag>>
+HWY_INLINE V exp_of_any(Tag tag, V x) {
+  using T = hn::TFromD<Tag>;
+  if constexpr (sizeof(T) == 8) {
+    const auto most = hn::Set(tag, 709.782712893383973);  // ln of the largest double
+    const auto high = hn::Gt(x, hn::Set(tag, 700.0));     // hn::Exp is right up to 706
+    const auto in = hn::IfThenElse(hn::Gt(x, most), most, x);
+    const auto y =
+        hn::Exp(tag, hn::Sub(in, hn::IfThenElseZero(high, hn::Set(tag, 64.0))));
+    const auto back = hn::Mul(y, hn::Set(tag, 6.23514908081161688e27));  // e^64
+    const auto finite = hn::IfThenElse(high, back, y);
+    return hn::IfThenElse(hn::Gt(x, most), hn::Inf(tag), finite);
+  } else {
+    // Up to here 2^n p(r) has n <= 128 with p < 1 for 128, so its exponent fits.
+    const auto most = hn::Set(tag, 88.7228317f);
+    const auto y = exp_of_negative(tag, hn::IfThenElse(hn::Gt(x, most), most, x));
+    return hn::IfThenElse(hn::Gt(x, most), hn::Inf(tag), y);
+  }
+}
+
 struct NoMap {
   template <class Tag, class V>
   HWY_INLINE V value(Tag, V x) const {
@@ -85,6 +107,54 @@ struct Relu {
   }
 };
 
+struct ReluSquared {
+  double offset;
+  template <class Tag, class V>
+  HWY_INLINE V value(Tag tag, V x) const {
+    const auto shift = hn::Set(tag, static_cast<hn::TFromD<Tag>>(offset));
+    const auto zero = hn::Zero(tag);
+    const auto above = hn::IfThenElse(hn::Lt(x, zero), zero, x);
+    return hn::MulAdd(above, above, shift);
+  }
+  template <class Tag, class V>
+  HWY_INLINE V slope(Tag tag, V x) const {
+    return hn::IfThenElseZero(hn::Gt(x, hn::Zero(tag)), hn::Add(x, x));
+  }
+};
+
+struct Exponential {
+  template <class Tag, class V>
+  HWY_INLINE V value(Tag tag, V x) const {
+    return exp_of_any(tag, x);
+  }
+  template <class Tag, class V>
+  HWY_INLINE V slope(Tag tag, V x) const {
+    return exp_of_any(tag, x);
+  }
+};
+
+/// With e = exp(-|x|) <= 1 nothing overflows: sigmoid(x) = 1 / (1 + e) for x > 0,
+/// e / (1 + e) otherwise, and 1 - sigmoid(x) is the other of the two.
+struct Silu {
+  template <class Tag, class V>
+  HWY_INLINE V value(Tag tag, V x) const {
+    const auto one = hn::Set(tag, hn::TFromD<Tag>{1});
+    const auto e = exp_of_negative(tag, hn::Neg(hn::Abs(x)));
+    const auto top = hn::IfThenElse(hn::Gt(x, hn::Zero(tag)), one, e);
+    return hn::Div(hn::Mul(x, top), hn::Add(one, e));
+  }
+  template <class Tag, class V>
+  HWY_INLINE V slope(Tag tag, V x) const {
+    const auto one = hn::Set(tag, hn::TFromD<Tag>{1});
+    const auto e = exp_of_negative(tag, hn::Neg(hn::Abs(x)));
+    const auto up = hn::Gt(x, hn::Zero(tag));
+    const auto below = hn::Div(one, hn::Add(one, e));
+    const auto s = hn::Mul(hn::IfThenElse(up, one, e), below);
+    const auto rest = hn::Mul(hn::IfThenElse(up, e, one), below);
+    return hn::Mul(s, hn::MulAdd(x, rest, one));
+  }
+};
+
 /// Calls fn with the functor of a map: the choice is made once, outside loops.
 template <class Fn>
 HWY_INLINE void with_map(const FeatureMap& map, const Fn& fn) {
@@ -95,6 +165,12 @@ HWY_INLINE void with_map(const FeatureMap& map, const Fn& fn) {
       return fn(Elu1{});
     case FeatureMap::Kind::relu:
       return fn(Relu{map.offset});
+    case FeatureMap::Kind::relu_squared:
+      return fn(ReluSquared{map.offset});
+    case FeatureMap::Kind::exp:
+      return fn(Exponential{});
+    case FeatureMap::Kind::silu:
+      return fn(Silu{});
   }
 }
 

@@ -37,7 +37,7 @@ HWY_NOINLINE void row_factors(const Denominator<T>& denominator, const Fade<T>& 
     auto sum = hn::Zero(tag);
     for (int64_t b = 0; b <= a; b += lanes)
       sum = hn::Add(sum, hn::LoadU(tag, w.scores + a * stride + b));
-    T past = dot(w.q_far + a * w.d_padded, w.z, w.d_padded);
+    T past = dot(w.far.data + a * w.far.row, w.z, w.d_padded);
     if (fade.by == By::head) past *= *fade.power(a + lead);
     const T den = with_eps(denominator, hn::GetLane(hn::SumOfLanes(tag, sum)) + past);
     if (denominator.den.data) denominator.den(begin + a, 0) = den;
@@ -65,53 +65,77 @@ HWY_INLINE void fade_channels(const Fade<T>& fade, int64_t rows, int64_t lead,
   }
 }
 
-/// Before k^T v is added: values age to the end of the chunk, the state by all of it.
+/// Columns that decay apart: o = g^(a + lead) q S + sum_b A_ab g^(a - b) v_b, with g
+/// per column.
 template <class T>
-HWY_INLINE void fade_panel(const Fade<T>& fade, const T* column, int64_t rows,
-                           int64_t lead, int64_t d, int64_t width, T* v, T* s) {
-  using By = typename Decay<T>::By;
-  const int64_t age = rows - 1 + lead;
-  for (int64_t b = 0; b < rows; ++b) {
-    T* row = v + b * width;
-    if (fade.by == By::head) scale_by(row, *fade.power(rows - 1 - b), width);
-    if (fade.by == By::column)
-      scale_by(row, column + (rows - 1 - b) * fade.span, width);
-  }
-  for (int64_t i = 0; i < d; ++i) {
-    T* row = s + i * width;
-    if (fade.by == By::head) scale_by(row, *fade.power(age), width);
-    if (fade.by == By::channel) scale_by(row, fade.power(age)[i], width);
-    if (fade.by == By::column) scale_by(row, column + age * fade.span, width);
+HWY_NOINLINE void read_fading_columns(const Fade<T>& fade, const T* column, const T* v,
+                                      int64_t rows, int64_t lead, const T* s,
+                                      Work<T>& w) {
+  const int64_t stride = round_up(fade.chunk, w.width), width = w.width;
+  multiply<T>(w.far, s, width, w.o, width, rows, w.d, false, w.ahead);
+  for (int64_t a = 0; a < rows; ++a) {
+    scale_by(w.o + a * width, column + (a + lead) * fade.span, width);
+    for (int64_t b = 0; b <= a; ++b)
+      add_scaled(w.o + a * width, w.scores[a * stride + b], v + b * width,
+                 column + (a - b) * fade.span, width);
   }
 }
 
 /// One panel of columns: o = q S + scores v, then S = g^rows S + k^T v.
 template <class T>
-HWY_NOINLINE void advance_panel(const Fade<T>& fade, int64_t panel, int64_t rows,
-                                int64_t lead, Work<T>& w) {
+HWY_NOINLINE void advance_panel(const Fade<T>& fade, const Sink<T>& sink, int64_t begin,
+                                int64_t panel, int64_t rows, int64_t lead, Work<T>& w) {
   using By = typename Decay<T>::By;
   const int64_t stride = round_up(fade.chunk, w.width), width = w.width;
   T* s = w.s + panel * w.d * width;
-  T* v = w.v + panel * fade.chunk * width;
+  T* own_v = w.v + panel * fade.chunk * width;
+  const T* v = w.values.to + panel * w.values.panel_step;
   const T* column = fade.up + panel * width;  // of By::column
-  multiply<T>({w.q_far, w.d_padded, 1}, s, width, w.o, width, rows, w.d, false,
-              w.ahead);
-  if (fade.by == By::head)
-    for (int64_t a = 0; a < rows; ++a)
-      scale_by(w.o + a * width, *fade.power(a + lead), width);
+  const bool straight = fade.by != By::column && takes_whole(sink, panel * width);
   if (fade.by == By::column) {
-    for (int64_t a = 0; a < rows; ++a) {
-      scale_by(w.o + a * width, column + (a + lead) * fade.span, width);
-      for (int64_t b = 0; b <= a; ++b)
-        add_scaled(w.o + a * width, w.scores[a * stride + b], v + b * width,
-                   column + (a - b) * fade.span, width);
-    }
+    read_fading_columns(fade, column, v, rows, lead, s, w);
   } else {
-    multiply_lower<T>({w.scores, stride, 1}, v, width, w.o, width, rows);
+    const T* const ages = fade.by == By::head ? fade.power(lead) : nullptr;
+    const CausalRead<T> read{w.far, s,
+                             w.d,   {w.scores, stride, 1},
+                             v,     w.values.row_step,
+                             ages,  straight ? w.factor : nullptr};
+    if (straight)
+      read_causal(read, rows, sink.out.row(begin) + panel * width, sink.out.row_step,
+                  w.ahead);
+    else
+      read_causal(read, rows, w.o, width, w.ahead);
   }
+  if (!straight) store_panel(sink, begin, rows, panel * width, w.factor, w.o);
 
-  if (fade.by != By::none) fade_panel(fade, column, rows, lead, w.d, width, v, s);
-  multiply<T>({w.k, 1, w.d_padded}, v, width, s, width, w.d, rows, true, w.ahead);
+  if (fade.by != By::none)
+    fade_panel(fade, column, rows, lead, w.d, width, own_v, width, s);
+  multiply<T>({w.k, 1, w.d_padded}, v, w.values.row_step, s, width, w.d, rows, true,
+              w.ahead);
+}
+
+/// Queries and values of a chunk: in place where nothing is to be done to them.
+template <class T>
+HWY_INLINE void load_chunk(const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
+                           const Fade<T>& fade, int64_t begin, int64_t rows,
+                           Work<T>& w) {
+  using By = typename Decay<T>::By;
+  load_rows(k, begin, rows, w.dense(w.k));
+  if (fade.by != By::channel && lie_ready(q)) {
+    w.near = {q.x.row(begin), q.x.row_step, 1};
+  } else {
+    load_rows(q, begin, rows, w.dense(w.q));
+    w.near = {w.q, w.d_padded, 1};
+  }
+  w.far = fade.by == By::channel ? Left<T>{w.q_far, w.d_padded, 1} : w.near;
+  const bool changed = fade.by == By::head || fade.by == By::column;
+  if (!changed && lie_ready(v)) {
+    w.values = {v.x.row(begin), v.x.row_step, w.width};
+  } else {
+    const Block<T> block = w.panels_of(fade.chunk);
+    load_rows(v, begin, rows, block);
+    w.values = {block.to, block.row_step, block.panel_step};
+  }
 }
 
 template <class T>
@@ -124,24 +148,19 @@ void causal_linear_of(const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
   load_state<T>(s, w, w.s);
   std::fill(w.z, w.z + w.d_padded, T{0});
   if (denominator.z) std::copy_n(denominator.z, w.d, w.z);
-  if (fade.by != By::channel) w.q_far = w.q;
 
   int64_t lead = decay.before_first ? 1 : 0;
   for (int64_t begin = 0; begin < q.x.rows; begin += fade.chunk, lead = 1) {
     const int64_t rows = std::min(fade.chunk, q.x.rows - begin);
-    load_rows(q, begin, rows, w.dense(w.q));
-    load_rows(k, begin, rows, w.dense(w.k));
-    load_rows(v, begin, rows, w.values(fade.chunk));
+    load_chunk(q, k, v, fade, begin, rows, w);
     w.ahead.restart();
     for (const MatView<const T>& x : {q.x, k.x, v.x, MatView<const T>(sink.out)})
       w.ahead.add(x, begin + fade.chunk, begin + 2 * fade.chunk);
     score_chunk(fade, rows, w);
     if (fade.by == By::channel) fade_channels(fade, rows, lead, w);
     row_factors(denominator, fade, begin, rows, lead, w);
-    for (int64_t p = 0; p < w.panels; ++p) {
-      advance_panel(fade, p, rows, lead, w);
-      store_panel(sink, begin, rows, p * w.width, w.factor, w.o);
-    }
+    for (int64_t p = 0; p < w.panels; ++p)
+      advance_panel(fade, sink, begin, p, rows, lead, w);
   }
   store_state<T>(w, w.s, s);
   if (denominator.z) std::copy_n(w.z, w.d, denominator.z);
@@ -156,7 +175,7 @@ void absorb_of(const Rows<T>& k, const Rows<T>& v, MatView<T> s, T* z, T* scratc
   for (int64_t begin = 0; begin < k.x.rows; begin += kPlainChunk) {
     const int64_t rows = std::min(kPlainChunk, k.x.rows - begin);
     load_rows(k, begin, rows, w.dense(w.k));
-    load_rows(v, begin, rows, w.values(kPlainChunk));
+    load_rows(v, begin, rows, w.panels_of(kPlainChunk));
     if (z)
       for (int64_t b = 0; b < rows; ++b)
         add_scaled<T>(w.z, T{1}, w.k + b * w.d_padded, nullptr, w.d_padded);

@@ -11,6 +11,7 @@
 #endif
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
@@ -84,6 +85,17 @@ HWY_NOINLINE void load_rows(const Rows<T>& rows, int64_t begin, int64_t count,
   });
 }
 
+/// Whether the arithmetic may read these rows where they are: nothing to apply, no
+/// edges, and not so far apart that a chunk falls into a few cache sets.
+template <class T>
+HWY_INLINE bool lie_ready(const Rows<T>& rows) {
+  constexpr int64_t kNear = 1024 / sizeof(T);
+  const MatView<const T>& x = rows.x;
+  return rows.map.kind == FeatureMap::Kind::none && !rows.scale.data &&
+         !rows.extra.data && x.col_step == 1 && x.cols % panel_width<T>() == 0 &&
+         std::abs(x.row_step) <= kNear;
+}
+
 /// Asks for the rows of the next chunk, a few cache lines at a time between the
 /// tiles of this one. The processor's own guess starts only with the first load,
 /// and asking for all at once would stall it.
@@ -100,21 +112,21 @@ class Ahead {
   void restart() { *this = {}; }
 
   HWY_INLINE void few() {
-    constexpr int64_t kLine = 64 / sizeof(T), kLines = 6;
-    if (part_ == count_) return;
-    const MatView<const T>& x = parts_[part_];
-    const T* at = x.data + row_ * x.row_step + col_;
-    const int64_t end = std::min(col_ + kLines * kLine, x.cols);
-    for (; col_ < end; col_ += kLine, at += kLine) hwy::Prefetch(at);
-    if (col_ < x.cols) return;
-    col_ = 0;
-    if (++row_ < x.rows) return;
-    row_ = 0;
-    ++part_;
+    constexpr int64_t kLine = 64 / sizeof(T);
+    for (int lines = 8; lines > 0 && part_ < count_; --lines) {
+      const MatView<const T>& x = parts_[part_];
+      hwy::Prefetch(x.data + row_ * x.row_step + col_);
+      col_ += kLine;
+      if (col_ < x.cols) continue;
+      col_ = 0;
+      if (++row_ < x.rows) continue;
+      row_ = 0;
+      ++part_;
+    }
   }
 
  private:
-  MatView<const T> parts_[4];
+  MatView<const T> parts_[6];
   int count_ = 0, part_ = 0;
   int64_t row_ = 0, col_ = 0;
 };
@@ -183,6 +195,13 @@ HWY_INLINE void gather_moment(const Map& map, const T* at, const T* result,
     moment[j] += static_cast<double>(phi[j]) * static_cast<double>(result[j]);
 }
 
+/// Whether the panel from column `first` on can be written as it is.
+template <class T>
+HWY_INLINE bool takes_whole(const Sink<T>& sink, int64_t first) {
+  return sink.out.data && sink.out.col_step == 1 && !sink.at.data &&
+         first + panel_width<T>() <= sink.out.cols;
+}
+
 /// out[i][first + j] = x[i][j] factor[i] for one panel without edges or chain rule.
 template <class T>
 HWY_INLINE void store_whole_panel(MatView<T> out, int64_t begin, int64_t count,
@@ -207,7 +226,7 @@ HWY_NOINLINE void store_panel(const Sink<T>& sink, int64_t begin, int64_t count,
   const int64_t all = sink.out.data ? sink.out.cols : sink.at.cols;
   const int64_t width = 2 * lanes, cols = std::min(width, all - first);
   const bool whole = cols == width && sink.out.col_step == 1;
-  if (whole && !sink.at.data)
+  if (takes_whole(sink, first))
     return store_whole_panel(sink.out, begin, count, first, factor, x);
   T copy[2 * hn::MaxLanes(tag)] = {};
   with_map(sink.map, [&](const auto& map) HWY_ATTR {

@@ -16,14 +16,14 @@ namespace lagwise {
 
 /// Where the rows of one call stand. A lag is query position minus key position.
 struct Placement {
-  int64_t query_start = 0;    ///< row i stands at start + i,
-  int64_t key_start = 0;      ///<   unless positions are given:
-  at::Tensor query_at = {};   ///< int64 [N] or [B, N], or [.., dims] on a grid;
-  at::Tensor key_at = {};     ///<   encodings by lag refuse these
-  bool causal = true;         ///< key position <= query position; nothing else decides
-  std::vector<int64_t> grid;  ///< empty: a line; {32, 32}: an image, cells row by row
-  int64_t off_grid = 0;       ///< leading rows with no place (a CLS token): un-encoded
-  int64_t horizon = 0;        ///< a fixed longest position, for those that need one
+  int64_t query_start = 0;   ///< row i stands at start + i,
+  int64_t key_start = 0;     ///<   unless positions are given:
+  at::Tensor query_at = {};  ///< int64 [N] or [B, N], or [.., dims] on a grid;
+  at::Tensor key_at = {};    ///<   encodings by lag refuse these
+  bool causal = true;        ///< key position <= query position; nothing else decides
+  std::vector<int64_t> grid = {};  ///< empty: a line; {32, 32}: an image, by rows
+  int64_t off_grid = 0;  ///< leading rows with no place (a CLS token): un-encoded
+  int64_t horizon = 0;   ///< a fixed longest position, for those that need one
 };
 
 /// Queries and keys with their positions in them, or beside them.
@@ -41,8 +41,8 @@ struct Encoded {
 
 /// What a feature map made of queries or keys: the feature is x exp(log_scale).
 struct Features {
-  at::Tensor x;          ///< [B, H, N, F]
-  at::Tensor log_scale;  ///< [B, H, N]; undefined: 0
+  at::Tensor x = {};          ///< [B, H, N, F]
+  at::Tensor log_scale = {};  ///< [B, H, N]; undefined: 0
 };
 
 /// A moment at which random numbers are drawn. Training draws anew each step;

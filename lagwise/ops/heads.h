@@ -49,27 +49,33 @@ inline int64_t strips_per_head(int64_t heads, int64_t columns) {
   return std::max<int64_t>(1, std::min(threads, columns / kStripStep));
 }
 
-/// Calls fn(strip, scratch) for every strip of every head, in parallel. Each
-/// thread has `scratch` numbers of its own, allocated here once. Threads take the
-/// next strip when they are free: a core that others disturb then does less.
+/// Calls fn(task, scratch) for every task, in parallel. Each thread has `scratch`
+/// numbers of its own, allocated here once. Threads take the next task when they are
+/// free: a core that others disturb then does less.
 template <class T, class Fn>
-void for_each_strip(int64_t heads, int64_t columns, int64_t scratch, const Fn& fn) {
+void for_each_task(int64_t tasks, int64_t scratch, const Fn& fn) {
   constexpr int64_t kLine = 64 / sizeof(T);
   scratch = (scratch + kLine - 1) / kLine * kLine;  // no two threads on one cache line
-  const int64_t strips = strips_per_head(heads, columns), tasks = heads * strips;
-  const auto cut = [&](int64_t i) {
-    return i == strips ? columns : columns * i / strips / kStripStep * kStripStep;
-  };
   const int64_t threads = std::min<int64_t>(tasks, at::get_num_threads());
   const at::Tensor space =
       at::empty({threads, scratch}, c10::CppTypeToScalarType<T>::value);
   std::atomic<int64_t> next{0};
   at::parallel_for(0, threads, 1, [&](int64_t begin, int64_t) {
     T* const own = space.data_ptr<T>() + begin * scratch;
-    for (int64_t task; (task = next.fetch_add(1)) < tasks;) {
-      const int64_t i = task % strips;
-      fn(Strip{task / strips, cut(i), cut(i + 1)}, own);
-    }
+    for (int64_t task; (task = next.fetch_add(1)) < tasks;) fn(task, own);
+  });
+}
+
+/// Calls fn(strip, scratch) for every strip of every head, in parallel.
+template <class T, class Fn>
+void for_each_strip(int64_t heads, int64_t columns, int64_t scratch, const Fn& fn) {
+  const int64_t strips = strips_per_head(heads, columns);
+  const auto cut = [&](int64_t i) {
+    return i == strips ? columns : columns * i / strips / kStripStep * kStripStep;
+  };
+  for_each_task<T>(heads * strips, scratch, [&](int64_t task, T* own) {
+    const int64_t i = task % strips;
+    fn(Strip{task / strips, cut(i), cut(i + 1)}, own);
   });
 }
 

@@ -9,7 +9,7 @@ namespace lagwise::ops {
 /// What to compute. Every tensor is optional; undefined means "none".
 struct LinearOptions {
   bool causal = false;
-  std::string feature_map = "none";  ///< none, elu1, relu[:offset=0.001]
+  std::string feature_map = "none";  ///< pointwise: see ops/feature_map.h
   at::Tensor decay;  ///< [H] or [H, D]: log of the factor per step, <= 0; causal only
   std::string denominator = "same";  ///< same, separate (q_norm . k_norm), none
   at::Tensor q_norm, k_norm;  ///< [B, H, N, F], [B, H, M, F]; also go through the map

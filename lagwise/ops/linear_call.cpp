@@ -4,46 +4,13 @@
 #include <c10/util/Exception.h>
 
 #include <array>
-#include <stdexcept>
 #include <string_view>
 
-#include "lagwise/core/spec.h"
+#include "lagwise/ops/expect.h"
+#include "lagwise/ops/feature_map.h"
 
 namespace lagwise::ops {
 namespace {
-
-using kernels::FeatureMap;
-
-constexpr double kReluOffset = 1e-3;  // Performer's: a row of zeros divides by it
-
-FeatureMap read_map(Spec& spec) {
-  if (spec.name() == "none") return {};
-  if (spec.name() == "elu1") return {FeatureMap::Kind::elu1};
-  if (spec.name() == "relu") {
-    const double offset = spec.take("offset", kReluOffset);
-    if (offset >= 0) return {FeatureMap::Kind::relu, offset};
-    throw std::invalid_argument("relu: expected offset >= 0, got " +
-                                std::to_string(offset));
-  }
-  throw std::invalid_argument("expected feature_map none, elu1 or relu, got '" +
-                              spec.name() + "'");
-}
-
-/// Remembers the last text: a step has no time to parse it again.
-FeatureMap feature_map(const char* op, const std::string& text) {
-  thread_local std::string last = "none";
-  thread_local FeatureMap map;
-  if (text == last) return map;
-  try {
-    Spec spec(text);
-    const FeatureMap read = read_map(spec);
-    spec.finish();
-    map = read, last = text;
-    return map;
-  } catch (const std::invalid_argument& error) {
-    TORCH_CHECK(false, op, ": ", error.what());
-  }
-}
 
 /// The place of `value` among the legal words.
 template <size_t kCount>
@@ -58,27 +25,9 @@ size_t choose(const char* op, const char* option, const std::string& value,
               "'");
 }
 
-/// "[1, 2, M, 3]": the sizes wanted, a letter where any will do.
-std::string wanted(at::IntArrayRef sizes) {
-  std::string text = "[";
-  for (size_t i = 0; i < sizes.size(); ++i)
-    text += (i ? ", " : "") + (sizes[i] < 0 ? "any" : std::to_string(sizes[i]));
-  return text + "]";
-}
-
-/// `x` has these sizes (-1: any), and the type and device of q.
 void expect(const LinearCall& call, const char* name, const char* shape,
             const at::Tensor& x, at::IntArrayRef sizes) {
-  bool fits = x.dim() == static_cast<int64_t>(sizes.size());
-  for (size_t i = 0; fits && i < sizes.size(); ++i)
-    fits = sizes[i] < 0 || x.size(static_cast<int64_t>(i)) == sizes[i];
-  TORCH_CHECK(fits, call.op, ": expected ", name, " ", shape, " = ", wanted(sizes),
-              ", got ", x.sizes());
-  TORCH_CHECK(x.scalar_type() == call.q.scalar_type(), call.op, ": expected ", name,
-              " of the same type as q, ", call.q.scalar_type(), ", got ",
-              x.scalar_type());
-  TORCH_CHECK(x.device() == call.q.device(), call.op, ": expected ", name,
-              " on the same device as q, ", call.q.device(), ", got ", x.device());
+  expect_tensor(call.op, name, shape, x, sizes, call.q);
 }
 
 void check_sizes(LinearCall& call, bool step) {
@@ -316,7 +265,7 @@ LinearCall check_linear(const char* op, const at::Tensor& q, const at::Tensor& k
   call.causal = options.causal || step;
   call.eps = options.eps;
   TORCH_CHECK(call.eps >= 0, op, ": expected eps >= 0, got ", call.eps);
-  call.map = feature_map(op, options.feature_map);
+  call.map = read_feature_map(op, options.feature_map);
   call.divide = static_cast<LinearCall::Divide>(
       choose<3>(op, "denominator", options.denominator, {"none", "same", "separate"}));
   call.clamp = choose<2>(op, "eps_mode", options.eps_mode, {"add", "clamp"}) == 1;

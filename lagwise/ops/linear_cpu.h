@@ -28,7 +28,8 @@ struct LinearGradients {
 /// either way every number comes out with the same bits.
 LinearForward linear_forward_cpu(const LinearCall& call);
 
-/// The backward pass of linear attention is three linear attentions
+/// The backward pass of linear attention is three linear attentions, two of which
+/// may share a pass
 /// (docs/maths/linear_attention.md, section 3).
 LinearGradients linear_backward_cpu(const LinearCall& call, const LinearForward& saved,
                                     const LinearCotangents& cotangents);

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bench/timing.h"
+
+namespace lagwise::bench {
+
+/// What is timed. It returns what it computed, so that memory can be told apart.
+using Call = std::function<std::vector<at::Tensor>()>;
+
+struct Shape {
+  int64_t n, heads, d, e;
+  int64_t batch = 1;
+};
+
+struct Baseline {
+  std::string name;
+  Call call;
+  int threads = 1;
+  double times = 1;     ///< its time counts so often: 64 calls of a 64th of the length
+  double floor_ms = 0;  ///< slowest that is fair; 0: as `floors.h` says, if it does
+};
+
+/// Ours and its rivals, timed in turn in one run.
+struct Comparison {
+  std::string name;
+  std::string direction;  ///< forward, backward, forward+backward, step
+  Shape shape;
+  int threads = 1;
+  Call ours;
+  std::vector<Baseline> baselines;
+  bool is_cost = false;  ///< the ratio is ours / baseline
+  double gflop = 0;      ///< useful work of one call
+};
+
+/// One line of `lagwise bench linear` and `bench encodings`: our time beside one
+/// baseline's.
+struct BenchRow {
+  std::string name;       ///< of the case; says so where `ratio` is a cost
+  std::string direction;  ///< forward, backward, forward+backward, step
+  int64_t n = 0, heads = 0, d = 0, e = 0, batch = 1;
+  int threads = 1;
+  double ours_ms = 0;  ///< of one call
+  std::string baseline;
+  double baseline_ms = 0;
+  double ratio = 0;            ///< baseline / ours; of a cost: ours / baseline
+  double gflops = 0;           ///< ours, useful work; attention: 4 D E a token
+  double peak_gflops = 0;      ///< of an FMA loop on as many threads, in this run
+  double fraction = 0;         ///< gflops / peak_gflops
+  int64_t extra_bytes = 0;     ///< our working memory beyond inputs and outputs
+  int64_t baseline_bytes = 0;  ///< and the baseline's
+  bool weak_baseline = false;  ///< slower than its floor: the row proves nothing
+};
+
+/// Measures comparisons and collects their rows.
+class Comparer {
+ public:
+  Comparer(bool quick, std::function<void(const std::string&)> progress);
+
+  bool quick() const { return quick_; }
+  void measure(const Comparison& c);
+  const std::vector<BenchRow>& rows() const { return rows_; }
+
+ private:
+  double peak(int threads);
+  void compare(BenchRow row, const Comparison& c, const Baseline& baseline,
+               const Times& times);
+
+  bool quick_;
+  Patience patience_;
+  std::function<void(const std::string&)> progress_;
+  std::map<int, double> peaks_;
+  std::vector<BenchRow> rows_;
+};
+
+}  // namespace lagwise::bench

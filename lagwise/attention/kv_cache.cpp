@@ -1,0 +1,81 @@
+#include "lagwise/attention/kv_cache.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <sstream>
+#include <stdexcept>
+
+#include "lagwise/ops/exact_step.h"
+
+namespace lagwise {
+namespace {
+
+[[noreturn]] void refuse(const char* expected, const at::Tensor& got) {
+  std::ostringstream text;
+  text << "kv_cache: expected " << expected << ", got " << got.sizes();
+  throw std::invalid_argument(text.str());
+}
+
+/// A longer buffer with the first `length` rows of an old one, which may be undefined.
+at::Tensor longer(const at::Tensor& old, const at::Tensor& like, int64_t length,
+                  int64_t capacity, at::ScalarType type) {
+  at::Tensor to = at::empty({like.size(0), like.size(1), capacity, like.size(3)},
+                            like.options().dtype(type));
+  if (length > 0) to.narrow(2, 0, length).copy_(old.narrow(2, 0, length));
+  return to;
+}
+
+}  // namespace
+
+KeyValueCache::KeyValueCache(at::ScalarType storage) : storage_(storage) {
+  if (storage != at::kFloat && storage != at::kDouble && storage != at::kBFloat16)
+    throw std::invalid_argument(
+        std::string("kv_cache: expected storage Float, Double or BFloat16, got ") +
+        toString(storage));
+}
+
+void KeyValueCache::reserve(int64_t length, const at::Tensor& k, const at::Tensor& v) {
+  constexpr int64_t kLeast = 64;
+  if (k_.defined() && length <= k_.size(2)) return;
+  const int64_t capacity =
+      std::max({length, kLeast, k_.defined() ? 2 * k_.size(2) : 0});
+  k_ = longer(k_, k, length_, capacity, storage_);
+  v_ = longer(v_, v, length_, capacity, storage_);
+}
+
+void KeyValueCache::append(const at::Tensor& k, const at::Tensor& v) {
+  if (k.dim() != 4) refuse("k [B, H, n, D]", k);
+  if (v.dim() != 4 || v.size(0) != k.size(0) || v.size(1) != k.size(1) ||
+      v.size(2) != k.size(2))
+    refuse("v [B, H, n, E] to match k", v);
+  if (k_.defined() && (k.size(0) != k_.size(0) || k.size(1) != k_.size(1) ||
+                       k.size(3) != k_.size(3) || v.size(3) != v_.size(3)))
+    refuse("k and v of the batch, heads and widths seen before", k);
+  reserve(length_ + k.size(2), k, v);
+  k_.narrow(2, length_, k.size(2)).copy_(k.detach());
+  v_.narrow(2, length_, v.size(2)).copy_(v.detach());
+  length_ += k.size(2);
+}
+
+at::Tensor KeyValueCache::keys() const {
+  if (!k_.defined()) throw std::invalid_argument("kv_cache: expected keys, got none");
+  return k_.narrow(2, 0, length_);
+}
+
+at::Tensor KeyValueCache::values() const {
+  if (!v_.defined()) throw std::invalid_argument("kv_cache: expected keys, got none");
+  return v_.narrow(2, 0, length_);
+}
+
+at::Tensor KeyValueCache::step(const Encoded& encoded,
+                               c10::optional<int64_t> window) const {
+  if (encoded.q.dim() != 4 || encoded.q.size(2) != 1)
+    refuse("q [B, H, 1, D]", encoded.q);
+  return ops::exact_attention_step(encoded.q.squeeze(2), keys(), values(),
+                                   {encoded.scale, encoded.lag_bias, encoded.lag_keys,
+                                    encoded.lag_values, window})
+      .unsqueeze(2);
+}
+
+}  // namespace lagwise

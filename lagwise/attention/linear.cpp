@@ -1,0 +1,196 @@
+#include "lagwise/attention/linear.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/exp.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+namespace lagwise {
+namespace {
+
+/// "favor:features=256;norms=chi": inside another spec ',' is taken.
+std::unique_ptr<FeatureMap> nested_map(Spec& spec) {
+  std::string text = spec.take("map", "elu1");
+  std::replace(text.begin(), text.end(), ';', ',');
+  return make_feature_map(text);
+}
+
+/// The features themselves, with their scale multiplied in.
+at::Tensor scaled(const Features& f) {
+  if (!f.log_scale.defined()) return f.x;
+  return f.x * f.log_scale.exp().unsqueeze(-1);
+}
+
+Spec checked_name(std::string_view text) {
+  Spec spec(text);
+  if (spec.name() != "linear")
+    throw std::invalid_argument("expected attention 'linear', got '" + spec.name() +
+                                "'");
+  return spec;
+}
+
+at::Tensor ones(int64_t rows, int64_t cols) {
+  return at::ones({rows, cols}, at::kFloat).set_requires_grad(true);
+}
+
+at::Tensor without_length(const at::Tensor& x) {
+  return x.defined() ? x.squeeze(2) : x;
+}
+
+}  // namespace
+
+LinearAttention::LinearAttention(std::string_view text, const AttentionShape& shape)
+    : LinearAttention(checked_name(text), shape) {}
+
+LinearAttention::LinearAttention(Spec spec, const AttentionShape& shape)
+    : map_(nested_map(spec)), norm_(spec, shape.heads, shape.value_width()) {
+  divides_ = spec.take_choice("denominator", "auto", {"auto", "none"}) == "auto";
+  const FeatureMap::Epsilon epsilon = map_->epsilon();
+  eps_ = spec.take("eps", epsilon.value);
+  eps_mode_ =
+      spec.take_choice("eps_mode", epsilon.clamp ? "clamp" : "add", {"add", "clamp"});
+  if (spec.take("qk_bias", false))
+    q_bias_ = ones(shape.heads, shape.dim), k_bias_ = ones(shape.heads, shape.dim);
+  spec.finish();
+  if (!(eps_ >= 0))
+    throw std::invalid_argument("linear: expected eps >= 0, got " +
+                                std::to_string(eps_));
+  if (divides_ && !map_->positive())
+    throw std::invalid_argument(
+        "linear: expected denominator=none with a map whose features may be negative, "
+        "got denominator=auto; let a norm such as norm=rms_head follow instead");
+}
+
+Parameters LinearAttention::parameters() const {
+  Parameters all = norm_.parameters();
+  if (q_bias_.defined())
+    all.insert(all.begin(), {{"q_bias", q_bias_}, {"k_bias", k_bias_}});
+  return all;
+}
+
+at::Tensor LinearAttention::add_bias(const at::Tensor& x, Side side) const {
+  const at::Tensor& bias = side == Side::query ? q_bias_ : k_bias_;
+  if (!bias.defined()) return x;
+  return x + bias.unsqueeze(1).to(x.scalar_type());  // [H, 1, D]
+}
+
+Features LinearAttention::features(const at::Tensor& x, Side side, const Placement& at,
+                                   const at::Tensor& directions) const {
+  return map_->features(x, side, directions, at);
+}
+
+/// In a quotient the scale of a query stands above and below and is left out; that of
+/// a key weighs it against the other keys. Without a quotient both count.
+LinearAttention::Call LinearAttention::call_of(const LinearInputs& inputs) const {
+  if (!inputs.mapped && !fuses())
+    throw std::invalid_argument(
+        "linear: expected features of a map that the operator cannot fuse, got rows "
+        "still to be mapped");
+  Call call{divides_ ? inputs.q.x : scaled(inputs.q),
+            divides_ ? inputs.k.x : scaled(inputs.k),
+            {}};
+  call.options.causal = inputs.causal;
+  call.options.lengths = inputs.lengths, call.options.key_lengths = inputs.key_lengths;
+  call.options.feature_map = inputs.mapped ? "none" : map_->fused();
+  call.options.decay = inputs.decay;
+  call.options.denominator = "none";
+  call.options.eps = eps_, call.options.eps_mode = eps_mode_;
+  if (!divides_) return call;
+  call.options.denominator = inputs.q_norm.x.defined() ? "separate" : "same";
+  call.options.q_norm = inputs.q_norm.x, call.options.k_norm = inputs.k_norm.x;
+  call.options.log_scale = inputs.k.log_scale;
+  return call;
+}
+
+ops::LinearResult LinearAttention::attend(const LinearInputs& inputs,
+                                          const ops::LinearState& from) const {
+  const Call call = call_of(inputs);
+  ops::LinearResult r =
+      ops::linear_attention_stateful(call.q, call.k, inputs.v, from, call.options);
+  r.out = norm_.apply(r.out);
+  return r;
+}
+
+at::Tensor LinearAttention::bare(const LinearInputs& inputs) const {
+  const Call call = call_of(inputs);
+  return ops::linear_attention(call.q, call.k, inputs.v, call.options);
+}
+
+at::Tensor LinearAttention::attend(const LinearInputs& inputs) const {
+  return norm_.apply(bare(inputs));
+}
+
+/// As many as have features of 8 MB together, shared out evenly to the threads.
+int64_t LinearAttention::heads_at_a_time(const at::Tensor& q,
+                                         const at::Tensor& k) const {
+  constexpr double kBytes = 8 << 20;
+  const int64_t threads = at::get_num_threads();
+  const double head = static_cast<double>(q.element_size()) *
+                      static_cast<double>(map_->width(q.size(3))) *
+                      static_cast<double>(q.size(0) * (q.size(2) + k.size(2)));
+  const auto few = static_cast<int64_t>(kBytes / std::max(head, 1.0));
+  return std::clamp<int64_t>((few + threads - 1) / threads * threads, threads,
+                             std::max(q.size(1), threads));
+}
+
+at::Tensor LinearAttention::attend_rows(const at::Tensor& q, const at::Tensor& k,
+                                        const at::Tensor& v, const Placement& at,
+                                        const at::Tensor& directions,
+                                        const at::Tensor& decay) const {
+  const auto heads = [&](int64_t begin, int64_t count) {
+    const auto some = [&](const at::Tensor& x) { return x.narrow(1, begin, count); };
+    const auto map = [&](const at::Tensor& x, Side side) {
+      return fuses() ? Features{some(x), {}} : features(some(x), side, at, directions);
+    };
+    return bare({.q = map(q, Side::query),
+                 .k = map(k, Side::key),
+                 .v = some(v),
+                 .decay = decay.defined() ? decay.narrow(0, begin, count) : decay,
+                 .causal = at.causal,
+                 .mapped = !fuses()});
+  };
+  const bool graph = at::GradMode::is_enabled() &&
+                     (q.requires_grad() || k.requires_grad() || v.requires_grad() ||
+                      (decay.defined() && decay.requires_grad()));
+  const int64_t all = q.size(1), step = heads_at_a_time(q, k);
+  if (fuses() || graph || step >= all) return norm_.apply(heads(0, all));
+  const at::Tensor out = at::empty({q.size(0), all, q.size(2), v.size(3)}, q.options());
+  for (int64_t begin = 0; begin < all; begin += step) {
+    const int64_t count = std::min(step, all - begin);
+    out.narrow(1, begin, count).copy_(heads(begin, count));
+  }
+  return norm_.apply(out);
+}
+
+at::Tensor LinearAttention::step(const LinearInputs& inputs,
+                                 ops::LinearState& state) const {
+  Call call = call_of(inputs);
+  const at::Tensor& q_norm = call.options.q_norm;
+  const int64_t width = call.q.size(3);
+  if (!state.s.defined()) {
+    const int64_t b = call.q.size(0), h = call.q.size(1);
+    const int64_t norm_width = q_norm.defined() ? q_norm.size(3) : width;
+    state.s = at::zeros({b, h, width, inputs.v.size(3)}, call.q.options());
+    state.z = at::zeros({b, h, divides_ ? norm_width : 0}, call.q.options());
+    if (call.options.log_scale.defined())
+      state.m =
+          at::full({b, h}, -std::numeric_limits<double>::infinity(), call.q.options());
+  }
+  call.options.log_scale = without_length(call.options.log_scale);
+  call.options.q_norm = without_length(call.options.q_norm);
+  call.options.k_norm = without_length(call.options.k_norm);
+  const at::Tensor out =
+      ops::linear_attention_step(without_length(call.q), without_length(call.k),
+                                 without_length(inputs.v), state, call.options);
+  return norm_.apply(out.unsqueeze(2));
+}
+
+}  // namespace lagwise

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string_view>
+
+#include "lagwise/attention/feature_map.h"
+#include "lagwise/attention/output_norm.h"
+#include "lagwise/ops/encoded.h"
+#include "lagwise/ops/linear_attention.h"
+#include "lagwise/ops/parameters.h"
+
+namespace lagwise {
+
+/// The heads that attention is made for.
+struct AttentionShape {
+  int64_t heads = 1;
+  int64_t dim = 1;        ///< D, of queries and keys
+  int64_t value_dim = 0;  ///< E; 0: dim
+  int64_t value_width() const { return value_dim > 0 ? value_dim : dim; }
+};
+
+/// What one call of linear attention attends over.
+struct LinearInputs {
+  Features q = {};        ///< [B, H, N, D']
+  Features k = {};        ///< [B, H, M, D']
+  at::Tensor v = {};      ///< [B, H, M, E]
+  Features q_norm = {};   ///< of a separate denominator: features without
+  Features k_norm = {};   ///<   positions in them
+  at::Tensor decay = {};  ///< [H] or [H, D'], as an encoding hands it over
+  at::Tensor lengths = {}, key_lengths = {};  ///< [B], as in ops::LinearOptions
+  bool causal = true;
+  bool mapped = true;  ///< false: q, k and the norm still wait for the feature map,
+};                     ///<   which the operator applies; only where `fuses()`
+
+/// Linear attention of one layer, built from text:
+///
+///     linear:map=elu1
+///     linear:map=favor:features=256;norms=sqrt_d
+///     linear:map=none,denominator=none,norm=rms_head,qk_bias=true
+///
+///     map (elu1)          a feature map; ';' between its options
+///     denominator (auto)  auto: from the norm features where they are given, else
+///                         from the features themselves; none: no division
+///     eps, eps_mode       as the feature map asks for, unless given
+///     norm (none)         what follows: output_norm.h; norm_gain, norm_eps
+///     qk_bias (false)     a learned bias on queries and keys, 1 at first: gives the
+///                         expected kernel of an encoding a part that is not zero-mean
+///
+/// How a layer uses it, for any encoding, by the stage the encoding acts at:
+///
+///     q = add_bias(q, query), k = add_bias(k, key)
+///     before_map   encode q and k,      then features() of both
+///     after_map    features() of both,  then encode their x; the features before that
+///                  are q_norm, k_norm where the encoding asks for them
+///     attend(...)
+///
+/// It knows no encoding. A denominator from signed features is refused when built.
+class LinearAttention {
+ public:
+  using Side = FeatureMap::Side;
+
+  /// std::invalid_argument says what was wrong and lists what is legal.
+  LinearAttention(std::string_view text, const AttentionShape& shape);
+
+  const FeatureMap& map() const { return *map_; }
+  bool divides() const { return divides_; }
+  bool fuses() const { return !map_->fused().empty(); }
+
+  /// q_bias, k_bias [H, D] and norm_gain [H, E], where they were asked for.
+  Parameters parameters() const;
+
+  /// x [B, H, N, D] with the bias of its side, if there is one.
+  at::Tensor add_bias(const at::Tensor& x, Side side) const;
+
+  /// The features of x; `directions` from map().directions(...), where it has any.
+  Features features(const at::Tensor& x, Side side, const Placement& at,
+                    const at::Tensor& directions = {}) const;
+
+  /// [B, H, N, E], normed.
+  at::Tensor attend(const LinearInputs& inputs) const;
+
+  /// The same, beginning from a state and handing on the next.
+  ops::LinearResult attend(const LinearInputs& inputs,
+                           const ops::LinearState& from) const;
+
+  /// Features and attention in one, where nothing stands between them: without an
+  /// encoding, or with one that acts before the map. Fuses the map where it can;
+  /// otherwise, without a gradient, takes so few heads at a time that their features
+  /// stay in the cache. The bits are those of the two calls.
+  at::Tensor attend_rows(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                         const Placement& at, const at::Tensor& directions = {},
+                         const at::Tensor& decay = {}) const;
+
+  /// One token, N = M = 1: [B, H, 1, E]. Advances `state` in place, and makes it
+  /// where it is undefined. No gradient.
+  at::Tensor step(const LinearInputs& inputs, ops::LinearState& state) const;
+
+ private:
+  struct Call {
+    at::Tensor q, k;
+    ops::LinearOptions options;
+  };
+  Call call_of(const LinearInputs& inputs) const;
+  at::Tensor bare(const LinearInputs& inputs) const;  // before the norm
+  int64_t heads_at_a_time(const at::Tensor& q, const at::Tensor& k) const;
+
+  std::unique_ptr<FeatureMap> map_;
+  bool divides_ = true;
+  double eps_ = 0;
+  std::string eps_mode_;
+  OutputNorm norm_;
+  at::Tensor q_bias_, k_bias_;  // [H, D]
+
+  LinearAttention(Spec spec, const AttentionShape& shape);
+};
+
+}  // namespace lagwise

@@ -1,0 +1,51 @@
+#include "lagwise/attention/output_norm.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/mean.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/rsqrt.h>
+#include <ATen/ops/square.h>
+
+#include <stdexcept>
+
+namespace lagwise {
+namespace {
+
+at::Tensor rms_head(const at::Tensor& out, double eps) {
+  return out * (out.square().mean(-1, /*keepdim=*/true) + eps).rsqrt();
+}
+
+at::Tensor layer_concat(const at::Tensor& out, double eps) {
+  const int64_t b = out.size(0), h = out.size(1), n = out.size(2), e = out.size(3);
+  const at::Tensor heads = out.transpose(1, 2).reshape({b, n, h * e});
+  return at::layer_norm(heads, {h * e}, {}, {}, eps).view({b, n, h, e}).transpose(1, 2);
+}
+
+}  // namespace
+
+OutputNorm::OutputNorm(Spec& spec, int64_t heads, int64_t value_dim)
+    : name_(spec.take_choice("norm", "none", {"none", "rms_head", "layer_concat"})) {
+  const bool gain = spec.take("norm_gain", true);
+  eps_ = spec.take("norm_eps", 1e-5);
+  if (!(eps_ > 0))
+    throw std::invalid_argument(spec.name() + ": expected norm_eps > 0, got " +
+                                std::to_string(eps_));
+  if (gain && name_ != "none")
+    gain_ = at::ones({heads, value_dim}, at::kFloat).set_requires_grad(true);
+}
+
+at::Tensor OutputNorm::apply(const at::Tensor& out) const {
+  if (name_ == "none") return out;
+  const at::Tensor unit =
+      name_ == "rms_head" ? rms_head(out, eps_) : layer_concat(out, eps_);
+  if (!gain_.defined()) return unit;
+  return unit * gain_.unsqueeze(1).to(out.scalar_type());  // [H, 1, E]
+}
+
+Parameters OutputNorm::parameters() const {
+  if (!gain_.defined()) return {};
+  return {{"norm_gain", gain_}};
+}
+
+}  // namespace lagwise

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <vector>
+
+#include "lagwise/core/spec.h"
+#include "lagwise/ops/parameters.h"
+
+namespace lagwise {
+
+/// What follows attention that divides by nothing: without a denominator outputs grow
+/// with the number of keys, and a norm takes their size out again.
+///
+///     none          o
+///     rms_head      o / sqrt(mean(o^2) + eps), over the E numbers of one head
+///     layer_concat  (o - mean(o)) / sqrt(var(o) + eps), over the H E of all heads
+///
+/// each times a gain, if asked for. A row of zeros stays zeros.
+class OutputNorm {
+ public:
+  /// Takes norm=none|rms_head|layer_concat, norm_gain (true) and norm_eps (1e-5).
+  OutputNorm(Spec& spec, int64_t heads, int64_t value_dim);
+
+  const std::string& name() const { return name_; }
+
+  /// [B, H, N, E] -> [B, H, N, E]
+  at::Tensor apply(const at::Tensor& out) const;
+
+  /// norm_gain [H, E], if there is one.
+  Parameters parameters() const;
+
+ private:
+  std::string name_;
+  double eps_ = 0;
+  at::Tensor gain_;  // [H, E]
+};
+
+}  // namespace lagwise

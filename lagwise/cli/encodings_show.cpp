@@ -1,0 +1,227 @@
+// `lagwise encodings show`: what an encoding makes of the lag, as a picture.
+
+#include "lagwise/cli/encodings_show.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/sqrt.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/InferenceMode.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lagwise/cli/checks.h"
+#include "lagwise/cli/replace_file.h"
+#include "lagwise/encodings/kernel_by_lag.h"
+#include "lagwise/report/chart.h"
+
+namespace lagwise::cli {
+namespace {
+
+struct Flags {
+  std::string text, html;
+  int length = 512, heads = 4, dim = 32, draws = 32, seed = 1;
+};
+
+constexpr int64_t kBeyond = 8;  // how many training lengths to look
+
+/// The kernel of every head at every lag: its mean and its spread over draws.
+struct Kernel {
+  at::Tensor mean, spread;  // [H, lags]; the spread is one standard deviation
+  bool stochastic = false;
+};
+
+Kernel kernel_of(const Flags& flags, const std::string& text, int64_t lags) {
+  const auto encoding = make_encoding(
+      text, {.heads = flags.heads, .dim = flags.dim, .seed = uint64_t(flags.seed)});
+  const Layer layer{0, 1, encoding->layer(0, 1)};
+  const bool stochastic = encoding->traits().stochastic;
+  const int draws = stochastic ? flags.draws : 1;
+  at::Tensor sum = at::zeros({flags.heads, lags}, at::kDouble), squares = sum.clone();
+  for (int i = 0; i < draws; ++i) {
+    const Draw draw{.seed = uint64_t(flags.seed), .step = i};
+    const at::Tensor one = kernel_by_lag(*encoding, lags, draw, layer, lags);
+    sum += one;
+    squares += one * one;
+  }
+  const at::Tensor mean = sum / draws;
+  const double unbiased = draws > 1 ? double(draws) / (draws - 1) : 0;
+  return {mean, ((squares / draws - mean * mean).clamp_min(0) * unbiased).sqrt(),
+          stochastic};
+}
+
+/// As far as the encoding reaches: a table of positions may end before.
+int64_t reach_of(const Flags& flags) {
+  const auto encoding =
+      make_encoding(flags.text, {.heads = flags.heads, .dim = flags.dim});
+  const int64_t most = kBeyond * flags.length;
+  if (encoding->traits().longest != "table") return most;
+  for (int64_t lags = most; lags > 1; lags /= 2) {
+    try {
+      Placement at{.query_start = lags - 1};
+      encoding->embed(at::zeros({1, 1, encoding->shape().model_width()}), at);
+      return lags;
+    } catch (const std::invalid_argument&) {
+    }
+  }
+  return 1;
+}
+
+/// Lags as they are to 64, then 24 to each doubling, and every power of two: the far
+/// end as plain as the near.
+std::vector<int64_t> chosen_lags(int64_t most) {
+  std::set<int64_t> lags;
+  for (int64_t lag = 0; lag < most; lag += std::max<int64_t>(1, lag * 3 / 100))
+    lags.insert(lag);
+  for (int64_t lag = 1; lag < most; lag *= 2) lags.insert(lag);
+  return {lags.begin(), lags.end()};
+}
+
+report::Chart kernel_chart(const Flags& flags, const Kernel& kernel) {
+  const auto lags = chosen_lags(kernel.mean.size(1));
+  report::Chart chart;
+  chart.title = fmt::format(
+      "{}: kernel by lag{}", flags.text,
+      kernel.stochastic ? fmt::format(", mean of {} draws", flags.draws) : "");
+  chart.across = {"lag + 1", true};
+  chart.up = {"kernel", false};
+  chart.mark = flags.length;
+  chart.mark_label = fmt::format("training length {}", flags.length);
+  for (int64_t h = 0; h < flags.heads; ++h) {
+    report::Series s;
+    s.label = fmt::format("head {}", h);
+    for (const int64_t lag : lags) {
+      const auto y = kernel.mean[h][lag].item<double>();
+      const auto spread = kernel.spread[h][lag].item<double>();
+      s.x.push_back(double(lag + 1));
+      s.y.push_back(y);
+      if (kernel.stochastic) s.low.push_back(y - spread), s.high.push_back(y + spread);
+    }
+    chart.series.push_back(s);
+  }
+  return chart;
+}
+
+/// `text` with `key` set to `value`, whatever it was.
+std::string with_option(const std::string& text, const std::string& key,
+                        int64_t value) {
+  const auto colon = text.find(':');
+  std::string result = text.substr(0, colon) + ":" + key + "=" + std::to_string(value);
+  if (colon == std::string::npos) return result;
+  std::string_view rest = std::string_view(text).substr(colon + 1);
+  while (!rest.empty()) {
+    const std::string_view option = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), option.size() + 1));
+    if (!option.starts_with(key + "=")) result += "," + std::string(option);
+  }
+  return result;
+}
+
+bool has_option(const std::string& text, const std::string& key) {
+  const std::string name = text.substr(0, text.find(':'));
+  for (const EncodingRow& row : encodings()) {
+    if (row.name != name) continue;
+    for (const Spec::Option& option : encoding_options(row))
+      if (option.key == key) return true;
+  }
+  return false;
+}
+
+/// Where the number of realizations can be chosen: the spread of the kernel over draws,
+/// root mean square over lags below 64 and heads, which falls as R^-1/2 for independent
+/// ones.
+report::Chart spread_chart(const Flags& flags) {
+  report::Series measured{"measured", {}, {}}, half{"R^-1/2", {}, {}};
+  for (int64_t r = 8; r <= 512; r *= 2) {
+    const Kernel kernel =
+        kernel_of(flags, with_option(flags.text, "realizations", r), 64);
+    measured.x.push_back(double(r));
+    measured.y.push_back(std::sqrt(kernel.spread.square().mean().item<double>()));
+    half.x.push_back(double(r));
+    half.y.push_back(measured.y[0] * std::sqrt(8 / double(r)));
+  }
+  return {flags.text + ": spread over draws against realizations",
+          {"realizations", true},
+          {"standard deviation", true},
+          {measured, half}};
+}
+
+std::string table(const report::Chart& chart, bool html) {
+  std::string text = html ? "<div class='table'><table><tr><th>lag</th>" : "     lag";
+  for (const report::Series& s : chart.series)
+    text += html ? "<th>" + report::escaped(s.label) + "</th>"
+                 : fmt::format(" {:>18}", s.label);
+  text += html ? "</tr>\n" : "\n";
+  for (double lag = 0; lag < 1e9; lag = lag == 0 ? 1 : lag * 4) {
+    size_t i = 0;
+    const auto& x = chart.series[0].x;
+    while (i < x.size() && x[i] < lag + 1) ++i;
+    if (i == x.size()) break;
+    text += html ? fmt::format("<tr><td>{}</td>", x[i] - 1)
+                 : fmt::format("{:>8}", x[i] - 1);
+    for (const report::Series& s : chart.series) {
+      std::string cell = report::short_number(s.y[i]);
+      if (!s.low.empty()) cell += " +- " + report::short_number(s.high[i] - s.y[i]);
+      text += html ? "<td>" + cell + "</td>" : fmt::format(" {:>18}", cell);
+    }
+    text += html ? "</tr>\n" : "\n";
+  }
+  return html ? text + "</table></div>\n" : text;
+}
+
+void run(const Flags& flags) {
+  if (!flags.html.empty()) check_replaceable(flags.html);
+  const c10::InferenceMode no_graph;
+  const Kernel kernel = kernel_of(flags, flags.text, reach_of(flags));
+  std::vector<report::Chart> charts = {kernel_chart(flags, kernel)};
+  if (kernel.stochastic && has_option(flags.text, "realizations"))
+    charts.push_back(spread_chart(flags));
+  const std::string note = fmt::format(
+      "The scores of queries and keys all equal to 1/sqrt(D), D = {}; without "
+      "positions "
+      "every one would be 1.",
+      flags.dim);
+  if (!flags.html.empty()) {
+    std::string body = "<p>" + note + "</p>\n";
+    for (const report::Chart& chart : charts) body += report::svg_chart(chart);
+    replace_file(flags.html, report::html_page("lagwise encodings show " + flags.text,
+                                               body + table(charts[0], true)));
+  }
+  for (const report::Chart& chart : charts) fmt::print("{}\n", terminal_chart(chart));
+  fmt::print("{}{}\n", table(charts[0], false), note);
+}
+
+}  // namespace
+
+void add_encodings_show(CLI::App& encodings) {
+  CLI::App* verb = encodings.add_subcommand(
+      "show", "Draw what an encoding makes of the lag, far beyond the training length");
+  const auto flags = std::make_shared<Flags>();
+  verb->add_option("encoding", flags->text, "Its name and options, such as lrpe:p=dct")
+      ->required();
+  verb->add_option("--html", flags->html, "Write a self-contained page to this file")
+      ->check(file_name());
+  verb->add_option("--length", flags->length, "Mark this training length, 2 to 65536")
+      ->check(whole_number(2, 65536))
+      ->capture_default_str();
+  verb->add_option("--heads", flags->heads, "Draw this many heads, 1 to 26")
+      ->check(whole_number(1, 26))
+      ->capture_default_str();
+  verb->add_option("--dim", flags->dim, "Give each head this width, 1 to 1024")
+      ->check(whole_number(1, 1024))
+      ->capture_default_str();
+  verb->add_option("--draws", flags->draws, "Draw noise this often, 2 to 10000")
+      ->check(whole_number(2, 10000))
+      ->capture_default_str();
+  verb->add_option("--seed", flags->seed, "Draw from this seed, 0 to 1000000")
+      ->check(whole_number(0, 1000000))
+      ->capture_default_str();
+  verb->callback([flags] { run(*flags); });
+}
+
+}  // namespace lagwise::cli

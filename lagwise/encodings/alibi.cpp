@@ -1,0 +1,66 @@
+// ALiBi: each head subtracts from a score a fixed multiple of the distance.
+//
+//     score(i, j) += -m_h |lag|,    m_h = 2^(-exponent h / H),  h = 1..H
+//
+// Shapes      lag_bias [H, N+M-1]; decay [H] = -m_h when causal; q and k pass through.
+// Parameters  none.
+// Options     exponent (8): the slopes run geometrically down to 2^-exponent.
+// Linear      causal: exp(-m lag) is a decay per step, exactly. Full: the factor
+//             exp(bias) of each pair is Toeplitz, O(N log N) by FFT.
+// Paper       Press, Smith, Lewis, "Train Short, Test Long", ICLR 2022.
+//             https://arxiv.org/abs/2108.12409
+// Note        For H not a power of two we follow the authors' code; the paper gives
+//             the formula for powers of two only. Full attention is symmetric.
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/tensor.h>
+
+#include <cmath>
+#include <stdexcept>
+
+#include "lagwise/encodings/encoding.h"
+#include "lagwise/encodings/head_decay.h"
+#include "lagwise/encodings/lags.h"
+
+namespace lagwise {
+namespace {
+
+class Alibi : public Encoding {
+ public:
+  Alibi(const HeadShape& shape, double exponent)
+      : Encoding({.exact = true,
+                  .linear_causal = true,
+                  .linear_full = true,
+                  .stage = Traits::Stage::score},
+                 shape),
+        slopes_(at::tensor(alibi_slopes(shape.heads, exponent), at::kDouble)) {}
+
+  Encoded encode(const at::Tensor& q, const at::Tensor& k, const Code&, const Layer&,
+                 const Placement& at) override {
+    refuse_positions("alibi", at);
+    const at::Tensor distance = lags_between(at, q.size(2), k.size(2)).abs();
+    Encoded to{.q = q, .k = k, .scale = inverse_root(q.size(3))};
+    to.lag_bias = (-slopes_.unsqueeze(1) * distance).to(q.scalar_type());
+    if (at.causal) to.decay = (-slopes_).to(q.scalar_type());
+    return to;
+  }
+
+ private:
+  at::Tensor slopes_;  // [H], double
+};
+
+const RegisterEncoding registered({
+    .name = "alibi",
+    .summary = "linear penalty on distance, one fixed slope per head",
+    .paper = "arXiv:2108.12409",
+    .make = [](Spec& spec, const HeadShape& shape) -> std::unique_ptr<Encoding> {
+      const double exponent = spec.take("exponent", 8.0);
+      if (!(exponent > 0 && std::isfinite(exponent)))
+        throw std::invalid_argument("alibi: expected exponent > 0, got " +
+                                    std::to_string(exponent));
+      return std::make_unique<Alibi>(shape, exponent);
+    },
+});
+
+}  // namespace
+}  // namespace lagwise

@@ -1,0 +1,297 @@
+// ConvSPE: stochastic positional encoding by filtered noise.
+//
+//     q'_{n,r} = (R D)^(-1/4) sum_d q_{n,d} sum_j a_d[j] z(d, r, n + j)
+//     k'_{m,r} = (R D)^(-1/4) sum_d k_{m,d} sum_j b_d[j] z(d, r, m + j)
+//     E <q'_n, k'_m> = sqrt(R / D) sum_d q_{n,d} k_{m,d} P_d(n - m),
+//     P(tau) = sum_j a[j] b[j + tau],    0 for |tau| >= kernel
+//
+// A gate g = sigmoid(gate) mixes in a share without position, the same for all rows:
+//     code <- sqrt(1 - g) code + sqrt(g) eps_{d,r},    P <- (1 - g) P + g
+//
+// Shapes   query_kernel (a), key_kernel (b) [H D, 1, kernel..], gate [H, D] per layer;
+//          q', k' [B, H, N, R]. On a grid n, j and tau have 2 or 3 coordinates.
+// Scale    1 / sqrt(R) in exact attention: the logit is then the usual one, sum_d q k P
+//          / sqrt(D), in expectation. Feature maps with a temperature apply it as
+//          R^(-1/4) to either side.
+// Cost     docs/maths/conv_spe.md; a step of decoding is the same at any position.
+// Options  kernel (128; 7x7 on an image, 3x3x3): its axes are those of the grid;
+//          realizations (64); noise gaussian or sign; gated (true);
+//          method auto, direct or fourier.
+// Given    Draw.given["conv_spe.z"] (R, H D, 4 kernel_1 + size_1, ..) as the authors'
+//          code draws it: the samples from `kernel` on are used;
+//          Draw.given["conv_spe.gate"] [H, D, R].
+// Off grid leading rows without a place are multiplied by eps alone: among themselves
+//          P = 1, towards the grid sqrt(g), so nothing where there is no gate.
+// Note     the authors' PyTorch code has the names crossed: its conv_k makes the code
+//          of queries and is our query_kernel, its conv_q is our key_kernel.
+// Paper    Liutkus et al., "Relative Positional Encoding for Transformers with Linear
+//          Complexity", ICML 2021. https://arxiv.org/abs/2105.08399
+
+#include "lagwise/ops/conv_spe.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/log_sigmoid.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/tensor.h>
+
+#include <charconv>
+#include <cmath>
+#include <stdexcept>
+
+#include "lagwise/encodings/encoding.h"
+#include "lagwise/ops/conv_spe_noise.h"
+
+namespace lagwise {
+namespace {
+
+using at::Tensor;
+
+struct Options {
+  std::vector<int64_t> kernel;
+  int64_t realizations;
+  std::string noise;
+  bool gated;
+  std::string method;
+};
+
+[[noreturn]] void refuse(const std::string& text) {
+  throw std::invalid_argument("conv_spe: " + text);
+}
+
+/// "7x7" as {7, 7}.
+std::vector<int64_t> taps_of(const std::string& text) {
+  std::vector<int64_t> taps;
+  const char *at = text.data(), *const end = at + text.size();
+  while (true) {
+    int64_t count = 0;
+    const auto [stop, error] = std::from_chars(at, end, count);
+    const bool more = stop != end && *stop == 'x';
+    if (error != std::errc() || count < 1 || count > 1 << 20 ||
+        (stop != end && !more) || taps.size() == 3)
+      refuse("expected kernel as 1 to 3 numbers of taps, such as 128 or 7x7, got '" +
+             text + "'");
+    taps.push_back(count);
+    if (!more) return taps;
+    at = stop + 1;
+  }
+}
+
+/// Uniform in [0, 1) over sqrt(taps / 2): the expected template is a triangle of
+/// height 1/2.
+Tensor first_kernel(const HeadShape& shape, const std::vector<int64_t>& taps,
+                    int64_t side) {
+  std::vector<int64_t> sizes = {shape.heads * shape.dim, 1};
+  sizes.insert(sizes.end(), taps.begin(), taps.end());
+  const Tensor kernel = at::empty(sizes, at::kFloat);
+  int64_t count = 1;
+  for (int64_t t : taps) count *= t;
+  const Noise noise(shape.seed, streams::kParameters);
+  for (int64_t i = 0; i < sizes[0]; ++i)
+    noise.at({.head = i / shape.dim, .feature = i % shape.dim, .realisation = side})
+        .fill_uniform<float>(
+            0, {kernel.data_ptr<float>() + i * count, static_cast<size_t>(count)});
+  return kernel.div_(std::sqrt(static_cast<double>(count) / 2));
+}
+
+Traits traits_of(const Options& options) {
+  Traits traits;
+  traits.exact = traits.linear_causal = traits.linear_full = true;
+  traits.stage = Traits::Stage::before_map;
+  traits.dims = static_cast<int64_t>(options.kernel.size());
+  traits.stochastic = true;
+  return traits;
+}
+
+class ConvSpe : public Encoding {
+ public:
+  ConvSpe(const Options& options, const HeadShape& shape)
+      : Encoding(traits_of(options), shape),
+        options_(options),
+        query_kernel_(first_kernel(shape, options.kernel, 0)),
+        key_kernel_(first_kernel(shape, options.kernel, 1)) {}
+
+  int64_t width() const override { return options_.realizations; }
+
+  Parameters shared() override {
+    return {{"query_kernel", query_kernel_}, {"key_kernel", key_kernel_}};
+  }
+
+  Parameters layer(int64_t index, int64_t) override {
+    if (!options_.gated) return {};
+    const Tensor gate = at::empty({shape().heads, shape().dim}, at::kFloat);
+    const Noise noise(shape().seed, streams::kParameters);
+    for (int64_t h = 0; h < shape().heads; ++h)
+      noise.at({.layer = index, .head = h, .realisation = 2})
+          .fill_normal<float>(0, {gate.data_ptr<float>() + h * shape().dim,
+                                  static_cast<size_t>(shape().dim)});
+    return {{"gate", gate}};
+  }
+
+  Code code(const Placement& at, const Draw& draw, int64_t queries, int64_t keys,
+            const Code* previous) override {
+    const auto z = draw.given.find("conv_spe.z");
+    if (z != draw.given.end())
+      return {{used_samples(z->second), at::tensor({0L, 0L})}, draw};
+    const bool stream = previous != nullptr && at.grid.empty() && queries == keys &&
+                        at.query_start == at.key_start && taps().size() == 1 &&
+                        queries - at.off_grid <= taps()[0];
+    if (!stream) return {{}, draw};
+    return slide(*previous, draw, at.query_start, queries - at.off_grid);
+  }
+
+  Encoded encode(const Tensor& q, const Tensor& k, const Code& code, const Layer& layer,
+                 const Placement& at) override {
+    check(at);
+    const int64_t off = at.off_grid;
+    ops::ConvSpeOptions options;
+    options.realizations = options_.realizations;
+    options.noise = options_.noise;
+    options.method = options_.method;
+    options.query_start = at.query_start, options.key_start = at.key_start;
+    options.grid = at.grid;
+    options.draw.seed = code.draw.seed;
+    options.draw.step = code.draw.step, options.draw.micro_step = code.draw.micro_step;
+    if (!code.tensors.empty()) {
+      options.z = code.tensors[0].to(q.scalar_type());
+      options.z_start = code.tensors[1].data_ptr<int64_t>()[0];
+    }
+    Tensor eps, mixed, a = query_kernel_, b = key_kernel_;
+    if (options_.gated || off > 0) eps = gate_noise(code.draw, layer.index, q);
+    if (options_.gated) {
+      // sqrt(sigmoid(x)) by its logarithm: its slope needs no division by zero.
+      const Tensor& gate = layer["gate"];
+      std::vector<int64_t> per_channel(static_cast<size_t>(a.dim()), 1);
+      per_channel[0] = a.size(0);
+      const Tensor keep = at::log_sigmoid(-gate).mul(0.5).exp().view(per_channel);
+      mixed = at::log_sigmoid(gate).mul(0.5).exp().unsqueeze(-1) * eps;
+      a = a * keep, b = b * keep;
+    }
+    auto [q1, k1] = ops::conv_spe(q.slice(2, off), k.slice(2, off), a, b, options);
+    const auto finish = [&](const Tensor& x, const Tensor& placed) {
+      const Tensor on =
+          mixed.defined() ? placed + at::matmul(x.slice(2, off), mixed) : placed;
+      return off == 0 ? on : at::cat({at::matmul(x.slice(2, 0, off), eps), on}, 2);
+    };
+    return {finish(q, q1), finish(k, k1),
+            1 / std::sqrt(static_cast<double>(options_.realizations))};
+  }
+
+ private:
+  const std::vector<int64_t>& taps() const { return options_.kernel; }
+
+  void check(const Placement& at) const {
+    if (at.query_at.defined() || at.key_at.defined())
+      refuse("expected rows one after another, got explicit positions");
+    const size_t axes = at.grid.empty() ? 1 : at.grid.size();
+    if (axes != taps().size())
+      refuse("expected a grid of " + std::to_string(taps().size()) +
+             " axes, as kernel has, got " + std::to_string(axes));
+  }
+
+  /// eps / (R D)^(1/4), [H, D, R].
+  Tensor gate_noise(const Draw& draw, int64_t layer, const Tensor& like) const {
+    const int64_t h = shape().heads, d = shape().dim, r = options_.realizations;
+    const double scale = std::pow(static_cast<double>(r * d), -0.25);
+    const auto given = draw.given.find("conv_spe.gate");
+    if (given != draw.given.end()) {
+      if (given->second.sizes() != at::IntArrayRef({h, d, r}))
+        refuse("expected conv_spe.gate [H, D, R] with " + std::to_string(h * d * r) +
+               " numbers, got " + std::to_string(given->second.numel()));
+      return given->second.to(like.scalar_type()) * scale;
+    }
+    const Tensor eps = at::empty({h, d, r}, like.options());
+    ops::draw_gate_noise(eps, layer, options_.noise, draw);
+    return eps.mul_(scale);
+  }
+
+  /// Of (R, H D, 4 kernel + size, ..) those that matter, [H, D, kernel - 1 + size, ..,
+  /// R].
+  Tensor used_samples(const Tensor& given) const {
+    const auto axes = static_cast<int64_t>(taps().size());
+    const int64_t h = shape().heads, d = shape().dim;
+    if (given.dim() != 2 + axes || given.size(0) != options_.realizations ||
+        given.size(1) != h * d)
+      refuse("expected conv_spe.z (R, H D, 4 kernel + size, ..) of " +
+             std::to_string(2 + axes) + " axes");
+    Tensor z = given;
+    for (int64_t i = 0; i < axes; ++i) {
+      const int64_t kernel = taps()[static_cast<size_t>(i)];
+      const int64_t size = given.size(2 + i) - 4 * kernel;
+      if (size < 0) refuse("expected conv_spe.z with 4 kernel + size samples an axis");
+      z = z.narrow(2 + i, kernel, kernel - 1 + size);
+    }
+    std::vector<int64_t> sizes = z.sizes().vec(), order = {1, 2};
+    sizes.erase(sizes.begin() + 1);
+    sizes.insert(sizes.begin() + 1, {h, d});
+    for (int64_t i = 0; i < axes; ++i) order.push_back(3 + i);
+    order.push_back(0);
+    return z.reshape(sizes).permute(order).contiguous();
+  }
+
+  /// The window of a stream: z [H, D, capacity, R] from position first, drawn up to
+  /// `drawn`. New samples are appended; when it is full, what is still needed moves to
+  /// a new one. A sample is a function of its position, so codes may share a window.
+  Code slide(const Code& previous, const Draw& draw, int64_t start, int64_t rows) {
+    const int64_t kernel = taps()[0], end = start + rows + kernel - 1;
+    Tensor window;
+    int64_t first = start, drawn = start;
+    if (previous.tensors.size() == 2 && same_moment(previous.draw, draw)) {
+      const auto* const range = previous.tensors[1].data_ptr<int64_t>();
+      if (range[0] <= start && start <= range[1]) {
+        window = previous.tensors[0];
+        first = range[0], drawn = range[1];
+      }
+    }
+    if (!window.defined() || window.scalar_type() != query_kernel_.scalar_type() ||
+        end - first > window.size(2)) {
+      const int64_t capacity = rows + 2 * kernel + 64;
+      const Tensor next =
+          at::empty({shape().heads, shape().dim, capacity, options_.realizations},
+                    query_kernel_.options().requires_grad(false));
+      const int64_t kept = drawn - start;
+      if (kept > 0)
+        next.narrow(2, 0, kept).copy_(window.narrow(2, start - first, kept));
+      window = next, first = start;
+    }
+    if (drawn < end) {  // in fours, which cost no more than one
+      const int64_t stop = std::min(first + window.size(2), (end + 3) / 4 * 4);
+      ops::draw_conv_noise(window.narrow(2, drawn - first, stop - drawn), drawn,
+                           options_.noise, draw);
+      drawn = stop;
+    }
+    return {{window, at::tensor({first, drawn})}, draw};
+  }
+
+  static bool same_moment(const Draw& a, const Draw& b) {
+    return a.seed == b.seed && a.step == b.step && a.micro_step == b.micro_step;
+  }
+
+  Options options_;
+  Tensor query_kernel_, key_kernel_;
+};
+
+const RegisterEncoding registered({
+    .name = "conv_spe",
+    .summary = "noise filtered by learned kernels: a learned template of short lags",
+    .paper = "arXiv:2105.08399",
+    .make = [](Spec& spec, const HeadShape& shape) -> std::unique_ptr<Encoding> {
+      Options options;
+      options.kernel = taps_of(spec.take("kernel", "128"));
+      options.realizations = spec.take("realizations", 64);
+      options.noise = spec.take_choice("noise", "gaussian", {"gaussian", "sign"});
+      options.gated = spec.take("gated", true);
+      options.method =
+          spec.take_choice("method", "auto", {"auto", "direct", "fourier"});
+      if (options.realizations < 1 || options.realizations >= 1 << 23)
+        refuse("expected realizations in [1, 2^23), got " +
+               std::to_string(options.realizations));
+      if (options.method == "fourier" && options.kernel.size() != 1)
+        refuse("expected method auto or direct on a grid, got fourier");
+      return std::make_unique<ConvSpe>(options, shape);
+    },
+});
+
+}  // namespace
+}  // namespace lagwise

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <vector>
+
+namespace lagwise {
+
+/// The slopes of ALiBi: 2^(-exponent h / H), h = 1..H, for H a power of two; otherwise
+/// those of the next smaller power of two, then every other slope of the next larger.
+std::vector<double> alibi_slopes(int64_t heads, double exponent = 8);
+
+/// How fast the past fades, per head, one word each:
+///
+///     retnet     g_h = 1 - 2^(-5-h), h = 0..H-1                   (arXiv:2307.08621)
+///     alibi      g_h = exp(-slope_h)                              (arXiv:2108.12409)
+///     lightning  g_h = exp(-slope_h (1 - l / (L-1) + 1e-5))       (arXiv:2307.14995,
+///     tnl        g_h = exp(-(8 h / H) (1 - l / L)), h = 1..H       code and paper)
+///
+/// for layer l of L: deeper layers remember longer.
+const std::vector<std::string>& decay_kinds();
+
+/// log g_h as double [H], each < 0, of one of decay_kinds().
+at::Tensor head_decay(const std::string& kind, int64_t heads, int64_t layer,
+                      int64_t layers);
+
+}  // namespace lagwise

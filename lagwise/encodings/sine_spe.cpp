@@ -1,0 +1,268 @@
+// SineSPE: a query and a key are multiplied by waves that share their randomness, so
+// that their product depends, in expectation, on the lag alone.
+//
+//     P_d(tau) = 1/(2K) sum_k gain_k^2 cos(2 pi f_k tau + offset_k)
+//     E <q'_m, k'_n> = sqrt(R/D) sum_d q_d k_d ((1 - g_d) P_d(m - n) + g_d)
+//
+// with f = sigmoid(frequencies) / 2, gain = softplus(gains), g = sigmoid(gate), g = 0
+// where not gated. `scale` is R^(-1/2), so exact attention gets the usual D^(-1/2).
+//
+// Shapes  q', k' [B, H, N, R]; R = realizations, or (2K+1) D (2K D ungated) if exact.
+// Cost    O(N H D R K), without the code [N, H, D, R]; a sketch O(N H D K); any
+// position. Options noise gaussian: the paper's. sketch: the features are permuted,
+// signed and
+//         folded into R bins. exact: no noise at all. auto: exact where its width is
+//         at most 1.5 R, else sketch.
+//         init paper: periods of about 110. wide: periods log-uniform from 4 to 512,
+//         small offsets, gates nearly shut: position is visible from the first step.
+//         decay alibi: waves damped by exp(-lag 2^(-8h/H)), h = 1..H.
+// Paper   Liutkus et al., "Relative Positional Encoding for Transformers with Linear
+//         Complexity", ICML 2021. https://arxiv.org/abs/2105.08399
+// Note    The default of 5 sines is that of the paper's music models.
+// Maths   docs/maths/spe.md
+
+#include "lagwise/ops/sine_spe.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/log_sigmoid.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/softplus.h>
+
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "lagwise/encodings/encoding.h"
+#include "lagwise/encodings/head_decay.h"
+#include "lagwise/encodings/lags.h"
+#include "lagwise/encodings/sine_spe_noise.h"
+
+namespace lagwise {
+namespace {
+
+using at::Tensor;
+
+struct Options {
+  int64_t sines = 5, realizations = 64;
+  bool gated = true;
+  std::string noise, init, decay;
+
+  int64_t waves() const { return 2 * sines + (gated ? 1 : 0); }
+};
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw std::invalid_argument("sine_spe: " + what);
+}
+
+// ---- initial parameters
+
+/// [H, D, K] of draw(row, k), where `kind` tells frequencies, offsets, gains apart.
+template <class DrawOne>
+Tensor parameter(const HeadShape& shape, int64_t sines, int64_t kind,
+                 const DrawOne& draw) {
+  Tensor x = at::empty({shape.heads, shape.dim, sines}, at::kFloat);
+  const Noise noise(shape.seed, streams::kParameters);
+  float* to = x.data_ptr<float>();
+  for (int64_t h = 0; h < shape.heads; ++h)
+    for (int64_t d = 0; d < shape.dim; ++d) {
+      const NoiseRow row = noise.at({.head = h, .feature = d, .realisation = kind});
+      for (int64_t k = 0; k < sines; ++k) *to++ = static_cast<float>(draw(row, k));
+    }
+  return x;
+}
+
+double normal(const NoiseRow& row, int64_t k) { return row.normal(k); }
+
+Tensor initial_frequencies(const HeadShape& shape, const Options& o) {
+  if (o.init == "paper")
+    return parameter(shape, o.sines, 0,
+                     [](const auto& row, int64_t k) { return row.normal(k) - 4; });
+  return parameter(shape, o.sines, 0, [](const auto& row, int64_t k) {
+    const double period = 4 * std::pow(512.0 / 4, row.uniform(k));
+    const double twice = 2 / period;  // sigmoid(raw) = 2 f
+    return std::log(twice / (1 - twice));
+  });
+}
+
+Tensor initial_offsets(const HeadShape& shape, const Options& o) {
+  return parameter(shape, o.sines, 1, normal) * (o.init == "paper" ? 1.0 : 0.1);
+}
+
+/// 2 g / sqrt(|g|), the norm over the sines: its square root, as in the authors' code.
+Tensor initial_gains(const HeadShape& shape, const Options& o) {
+  const Tensor g = parameter(shape, o.sines, 2, normal);
+  return 2 * g / g.norm(2, {2}, true).sqrt();
+}
+
+// ---- the encoding
+
+Traits traits_of(const Options& o, int64_t width, int64_t features) {
+  Traits traits;
+  traits.exact = traits.linear_causal = true;
+  traits.linear_full = o.decay == "none";
+  traits.stage = Traits::Stage::before_map;
+  traits.stochastic = o.noise == "gaussian" || width < features;
+  return traits;
+}
+
+class SineSpe : public Encoding {
+ public:
+  SineSpe(const HeadShape& shape, const Options& options)
+      : Encoding(
+            traits_of(options, width_of(shape, options), options.waves() * shape.dim),
+            shape),
+        options_(options),
+        noise_({shape.heads, shape.dim, options.sines, width_of(shape, options),
+                options.gated}),
+        frequencies_(initial_frequencies(shape, options)),
+        offsets_(initial_offsets(shape, options)),
+        gains_(initial_gains(shape, options)) {}
+
+  int64_t width() const override { return width_of(shape(), options_); }
+
+  Parameters shared() override {
+    return {{"frequencies", frequencies_}, {"offsets", offsets_}, {"gains", gains_}};
+  }
+
+  Parameters layer(int64_t index, int64_t) override {
+    if (!options_.gated) return {};
+    Tensor gate = at::empty({shape().heads, shape().dim}, at::kFloat);
+    const Noise noise(shape().seed, streams::kParameters);
+    float* to = gate.data_ptr<float>();
+    for (int64_t h = 0; h < shape().heads; ++h)
+      for (int64_t d = 0; d < shape().dim; ++d) {
+        const NoiseAt at = {.layer = index, .head = h, .feature = d, .realisation = 3};
+        *to++ = options_.init == "paper" ? static_cast<float>(noise.at(at).normal(0))
+                                         : -2.0f;
+      }
+    return {{"gate", gate}};
+  }
+
+  /// What layers share: f, offset and s gain in double, and the noise of the code.
+  Code code(const Placement&, const Draw& draw, int64_t, int64_t,
+            const Code*) override {
+    if (options_.noise != "gaussian" && draw.given.count("sine_spe.z") > 0)
+      refuse("expected no sine_spe.z with noise=" + options_.noise + ", got one");
+    const Tensor f = at::sigmoid(frequencies_.to(at::kDouble)) / 2;
+    const Tensor gain = at::softplus(gains_.to(at::kDouble)) * strength();
+    const Tensor noise = options_.noise == "gaussian"
+                             ? noise_.code(draw, frequencies_.scalar_type())
+                             : Tensor();
+    return {{f, offsets_.to(at::kDouble), gain, noise}, draw};
+  }
+
+  Encoded encode(const Tensor& q, const Tensor& k, const Code& code, const Layer& layer,
+                 const Placement& at) override {
+    check(at);
+    const auto waves = waves_of(code, layer);
+    const auto mixing = mixing_of(code, layer, q.scalar_type());
+    const Tensor q_at = positions(at.query_at, at.query_start, q.size(2));
+    const bool together = !at.query_at.defined() && !at.key_at.defined() &&
+                          at.query_start == at.key_start && q.size(2) == k.size(2);
+    const Tensor k_at = together ? q_at : positions(at.key_at, at.key_start, k.size(2));
+    const auto [q_out, k_out] = ops::sine_spe(q, k, waves, mixing, q_at, k_at);
+    Encoded out{q_out, k_out, 1 / std::sqrt(static_cast<double>(width()))};
+    if (options_.decay != "none") damp(out, at, q.size(2), k.size(2));
+    return out;
+  }
+
+ private:
+  static int64_t width_of(const HeadShape& shape, const Options& o) {
+    return o.noise == "exact" ? shape.dim * o.waves() : o.realizations;
+  }
+
+  /// s, which every wave is multiplied by: 1 / (sqrt(2K) (R D)^(1/4)) before Gaussian
+  /// noise, and sqrt(R) times that before a fold, whose matrix has rows of norm 1.
+  double strength() const {
+    const double r = static_cast<double>(width());
+    const double size = r * static_cast<double>(shape().dim);
+    const double s = 1 / (std::sqrt(2.0 * static_cast<double>(options_.sines)) *
+                          std::pow(size, 0.25));
+    return options_.noise == "gaussian" ? s : s * std::sqrt(r);
+  }
+
+  void check(const Placement& at) const {
+    if (at.grid.size() > 1)
+      refuse("expected positions on a line, got a grid of " +
+             std::to_string(at.grid.size()) + " axes");
+    if (at.off_grid != 0)
+      refuse("expected every row to have a position, got " +
+             std::to_string(at.off_grid) + " off the grid");
+    if (options_.decay != "none" && (at.query_at.defined() || at.key_at.defined()))
+      refuse("expected positions that count up with decay=" + options_.decay +
+             ", got explicit ones");
+  }
+
+  /// sqrt(1 - g) and sqrt(g) through the logarithm of the sigmoid: their gradients stay
+  /// finite however far a gate is open or shut.
+  ops::SineWaves waves_of(const Code& code, const Layer& layer) const {
+    const Tensor &f = code.tensors[0], &offset = code.tensors[1],
+                 &gain = code.tensors[2];
+    if (!options_.gated) return {f, offset, gain, {}};
+    const Tensor raw = layer["gate"].to(at::kDouble);
+    const auto root = [](const Tensor& x) { return (at::log_sigmoid(x) / 2).exp(); };
+    const double constant =
+        strength() * std::sqrt(2.0 * static_cast<double>(options_.sines));
+    return {f, offset, gain * root(-raw).unsqueeze(2), root(raw) * constant};
+  }
+
+  ops::SineMixing mixing_of(const Code& code, const Layer& layer, at::ScalarType type) {
+    ops::SineMixing mixing;
+    mixing.width = width();
+    if (options_.noise == "gaussian") {
+      mixing.z = code.tensors[3].to(type);
+      if (options_.gated)
+        mixing.gate = noise_.gate(code.draw, layer.index, type).to(type);
+    } else if (options_.noise == "sketch") {
+      mixing.fold = noise_.fold(code.draw, layer.index);
+    } else {
+      mixing.fold = noise_.plain_fold();
+    }
+    return mixing;
+  }
+
+  /// The slopes of ALiBi, as a decay and as the bias that is the same kernel.
+  void damp(Encoded& out, const Placement& at, int64_t n, int64_t m) const {
+    const Tensor log_factor = head_decay("alibi", shape().heads, 0, 1);
+    const Tensor distance = lags_between(at, n, m).abs();
+    out.decay = log_factor.to(out.q.scalar_type());
+    out.lag_bias = (log_factor.unsqueeze(1) * distance).to(out.q.scalar_type());
+  }
+
+  Options options_;
+  SineSpeNoise noise_;
+  Tensor frequencies_, offsets_, gains_;  // [H, D, K], raw
+};
+
+std::unique_ptr<Encoding> make(Spec& spec, const HeadShape& shape) {
+  Options o;
+  o.sines = spec.take("sines", o.sines);
+  o.realizations = spec.take("realizations", o.realizations);
+  o.gated = spec.take("gated", o.gated);
+  o.noise =
+      spec.take_choice("noise", "gaussian", {"gaussian", "sketch", "exact", "auto"});
+  o.init = spec.take_choice("init", "paper", {"paper", "wide"});
+  o.decay = spec.take_choice("decay", "none", {"none", "alibi"});
+  if (o.sines < 1) refuse("expected sines >= 1, got " + std::to_string(o.sines));
+  if (o.realizations < 1)
+    refuse("expected realizations >= 1, got " + std::to_string(o.realizations));
+  if (o.noise == "auto") {
+    const double exact = static_cast<double>(o.waves() * shape.dim);
+    o.noise = exact <= 1.5 * static_cast<double>(o.realizations) ? "exact" : "sketch";
+  }
+  return std::make_unique<SineSpe>(shape, o);
+}
+
+const RegisterEncoding registered({
+    .name = "sine_spe",
+    .summary = "waves with shared randomness on queries and keys (SineSPE), gated",
+    .paper = "arXiv:2105.08399",
+    .make = make,
+});
+
+}  // namespace
+}  // namespace lagwise

@@ -1,0 +1,263 @@
+#include "lagwise/kernels/exact_attention.h"
+
+#include <algorithm>
+
+// Highway compiles the rest of this file once per instruction set.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "lagwise/kernels/exact_attention.cpp"
+#include "hwy/foreach_target.h"  // must precede highway.h
+#include "hwy/highway.h"
+#include "lagwise/kernels/exact_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lagwise::kernels::HWY_NAMESPACE {
+namespace {
+
+/// What the forward pass reads besides the queries. W the width of a panel.
+template <class T>
+struct ForwardPack {
+  int64_t width, d, e, lags;  // widths padded to whole panels
+  T* k;                       // [M / W][D][W]  scale k, by columns
+  T* v;                       // [E / W][M][W]
+  T* bias;                    // [lags]
+  T* lag_k;                   // [lags / W][D][W]  scale lag_keys, by columns
+  T* lag_v;                   // [E / W][lags][W]
+  T* space;                   // [W, D]
+  T* end;
+
+  ForwardPack(const ExactHead<T>& head, T* at)
+      : width(panel_width<T>()),
+        d(round_up(head.q.cols, width)),
+        e(round_up(head.v.cols, width)),
+        lags(head.q.rows + head.k.rows - 1) {
+    Pieces<T> pieces{at};
+    k = pieces.take(round_up(head.k.rows, width) * d);
+    v = pieces.take(head.k.rows * e);
+    bias = pieces.take(lags + 2 * width, head.lag_bias.data != nullptr);
+    lag_k = pieces.take(round_up(lags, width) * d, head.lag_keys.data != nullptr);
+    lag_v = pieces.take(lags * e, head.lag_values.data != nullptr);
+    space = pieces.take(width * d);
+    end = pieces.at;
+  }
+};
+
+/// The scratch of a block of rows.
+template <class T>
+struct Rolling {
+  T* tile;
+  T* o;        // [E / W][kExactRows][W]  sum of exp(s - largest) v
+  T* largest;  // [kExactRows]
+  T* sum;      // [kExactRows]  of exp(s - largest)
+  T* factor;   // [kExactRows]  what the past is multiplied by
+  T* end;
+
+  Rolling(const ExactHead<T>& head, T* at) {
+    Pieces<T> pieces{at};
+    tile = take_tile(pieces, head);
+    o = pieces.take(kExactRows * round_up(head.v.cols, panel_width<T>()));
+    largest = pieces.take(kExactRows);
+    sum = pieces.take(kExactRows);
+    factor = pieces.take(kExactRows);
+    end = pieces.at;
+  }
+};
+
+template <class T>
+void pack_of(const ExactHead<T>& head, T* packed) {
+  const ForwardPack<T> p(head, packed);
+  pack_columns<T>(head.k, head.scale, p.k, p.space);
+  pack_rows<T>(head.v, T{1}, p.v);
+  if (p.bias) {
+    const auto bias = lags_of(head, head.lag_bias);
+    for (int64_t c = 0; c < p.lags; ++c) p.bias[c] = bias(c, 0);
+    std::fill(p.bias + p.lags, p.bias + p.lags + 2 * p.width, T{0});
+  }
+  if (p.lag_k)
+    pack_columns<T>(lags_of(head, head.lag_keys), head.scale, p.lag_k, p.space);
+  if (p.lag_v) pack_rows<T>(lags_of(head, head.lag_values), T{1}, p.lag_v);
+}
+
+/// Scores -> exp(s - largest), with largest the largest so far; the factors that
+/// bring what was summed before to the same footing.
+template <class T>
+HWY_NOINLINE void roll_softmax(const ExactTile& t, const T* bias, Rolling<T>& w) {
+  constexpr T kNever = -std::numeric_limits<T>::infinity();
+  for (int64_t a = 0; a < t.rows; ++a) {
+    T* const row = w.tile + a * t.stride;
+    w.factor[a] = T{1};
+    const T before = w.largest[a];
+    const bool blind = t.seen[a].empty();
+    const T now = blind ? before : finish_scores(t, bias, a, row);
+    const T top = now < before ? before : now;  // NaN: the scores', not the past's
+    if (blind || top == kNever) {
+      std::fill(row, row + round_up(t.keys, panel_width<T>()), T{0});
+      continue;
+    }
+    if (top != before) w.factor[a] = std::exp(before - top);
+    w.largest[a] = top;
+    w.sum[a] = w.sum[a] * w.factor[a] + exponentiate(row, t.keys, top, T{1});
+  }
+}
+
+/// o = factor o + weights (v + lag_values) for one panel of columns.
+template <class T>
+HWY_NOINLINE void add_values(const ExactTile& t, const ForwardPack<T>& p,
+                             const ExactHead<T>& head, int64_t panel, Rolling<T>& w) {
+  const hn::ScalableTag<T> tag;
+  const int64_t width = p.width;
+  T* const o = w.o + panel * kExactRows * width;
+  for (int64_t a = 0; a < t.rows; ++a) {
+    if (w.factor[a] == T{1}) continue;
+    const auto f = hn::Set(tag, w.factor[a]);
+    auto left = f, right = f;
+    load_pair(tag, o + a * width, left, right);
+    store_pair(tag, hn::Mul(left, f), hn::Mul(right, f), o + a * width);
+  }
+  const T* v = p.v + (panel * head.v.rows + t.key) * width;
+  if (t.whole)
+    multiply<T>({w.tile, t.stride, 1}, v, width, o, width, t.rows, t.keys, true);
+  else
+    multiply_seen(t, w.tile, v, o);
+  if (p.lag_v)
+    multiply<T>(by_lag(t, w.tile), p.lag_v + (panel * p.lags + t.first_lag()) * width,
+                width, o, width, t.rows, t.lags(), true);
+}
+
+template <class T>
+void block_of(const ExactHead<T>& head, const ForwardPack<T>& p, int64_t row,
+              int64_t rows, MatView<T> out, MatView<T> stats, T* scratch) {
+  constexpr T kNever = -std::numeric_limits<T>::infinity();
+  Rolling<T> w(head, scratch);
+  std::fill(w.o, w.o + kExactRows * p.e, T{0});
+  std::fill(w.largest, w.largest + rows, kNever);
+  std::fill(w.sum, w.sum + rows, T{0});
+  const int64_t m = head.k.rows, stride = tile_stride(head);
+  const int64_t end = seen_by(head.sight, row + rows - 1, m).hi;
+  int64_t key = seen_by(head.sight, row, m).lo / p.width * p.width;
+  for (; key < end; key += kExactKeys) {
+    const ExactTile t =
+        make_tile(head.sight, head.q.rows, m, row, rows,
+                  {key, std::min(key + kExactKeys, m)}, p.width, stride);
+    if (t.keys == 0) continue;
+    pair_products<T>(t, head.q, p.k, p.lag_k, w.tile);
+    roll_softmax<T>(t, p.bias, w);
+    if (p.lag_v) clear_unseen(t, w.tile);
+    for (int64_t panel = 0; panel * p.width < p.e; ++panel)
+      add_values(t, p, head, panel, w);
+  }
+  for (int64_t a = 0; a < rows; ++a) {
+    const bool blind = w.largest[a] == kNever;
+    w.factor[a] = blind ? T{0} : T{1} / w.sum[a];
+    stats(row + a, 0) = blind ? T{0} : w.largest[a];
+    stats(row + a, 1) = w.factor[a];
+  }
+  for (int64_t panel = 0; panel * p.width < head.v.cols; ++panel)
+    store_panel<T>({.out = out}, row, rows, panel * p.width, w.factor,
+                   w.o + panel * kExactRows * p.width);
+}
+
+template <class T>
+void rows_of(const ExactHead<T>& head, const T* packed, int64_t begin, int64_t end,
+             MatView<T> out, MatView<T> stats, T* scratch) {
+  const ForwardPack<T> p(head, const_cast<T*>(packed));  // only read from here on
+  for (int64_t row = begin; row < end; row += kExactRows)
+    block_of(head, p, row, std::min(kExactRows, end - row), out, stats, scratch);
+}
+
+template <class T>
+int64_t packed_of(const ExactHead<T>& head) {
+  T* const nowhere = nullptr;
+  return ForwardPack<T>(head, nowhere).end - nowhere;
+}
+template <class T>
+int64_t scratch_of(const ExactHead<T>& head) {
+  T* const nowhere = nullptr;
+  return Rolling<T>(head, nowhere).end - nowhere;
+}
+
+}  // namespace
+
+// Highway's tables hold plain functions, one per type.
+void exact_pack_f32(const ExactHead<float>& head, float* packed) {
+  pack_of(head, packed);
+}
+void exact_pack_f64(const ExactHead<double>& head, double* packed) {
+  pack_of(head, packed);
+}
+void exact_rows_f32(const ExactHead<float>& head, const float* packed, int64_t begin,
+                    int64_t end, MatView<float> out, MatView<float> stats,
+                    float* scratch) {
+  rows_of(head, packed, begin, end, out, stats, scratch);
+}
+void exact_rows_f64(const ExactHead<double>& head, const double* packed, int64_t begin,
+                    int64_t end, MatView<double> out, MatView<double> stats,
+                    double* scratch) {
+  rows_of(head, packed, begin, end, out, stats, scratch);
+}
+int64_t exact_packed_f32(const ExactHead<float>& head) { return packed_of(head); }
+int64_t exact_packed_f64(const ExactHead<double>& head) { return packed_of(head); }
+int64_t exact_scratch_f32(const ExactHead<float>& head) { return scratch_of(head); }
+int64_t exact_scratch_f64(const ExactHead<double>& head) { return scratch_of(head); }
+
+}  // namespace lagwise::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace lagwise::kernels {
+
+HWY_EXPORT(exact_pack_f32);
+HWY_EXPORT(exact_pack_f64);
+HWY_EXPORT(exact_rows_f32);
+HWY_EXPORT(exact_rows_f64);
+HWY_EXPORT(exact_packed_f32);
+HWY_EXPORT(exact_packed_f64);
+HWY_EXPORT(exact_scratch_f32);
+HWY_EXPORT(exact_scratch_f64);
+
+template <class T>
+void exact_pack(const ExactHead<T>& head, T* packed) noexcept {
+  if constexpr (sizeof(T) == 4)
+    HWY_DYNAMIC_DISPATCH(exact_pack_f32)(head, packed);
+  else
+    HWY_DYNAMIC_DISPATCH(exact_pack_f64)(head, packed);
+}
+
+template <class T>
+void exact_rows(const ExactHead<T>& head, const T* packed, int64_t begin, int64_t end,
+                MatView<T> out, MatView<T> stats, T* scratch) noexcept {
+  if constexpr (sizeof(T) == 4)
+    HWY_DYNAMIC_DISPATCH(exact_rows_f32)(head, packed, begin, end, out, stats, scratch);
+  else
+    HWY_DYNAMIC_DISPATCH(exact_rows_f64)(head, packed, begin, end, out, stats, scratch);
+}
+
+template <class T>
+int64_t exact_packed(const ExactHead<T>& head) {
+  if constexpr (sizeof(T) == 4)
+    return HWY_DYNAMIC_DISPATCH(exact_packed_f32)(head);
+  else
+    return HWY_DYNAMIC_DISPATCH(exact_packed_f64)(head);
+}
+
+template <class T>
+int64_t exact_scratch(const ExactHead<T>& head) {
+  if constexpr (sizeof(T) == 4)
+    return HWY_DYNAMIC_DISPATCH(exact_scratch_f32)(head);
+  else
+    return HWY_DYNAMIC_DISPATCH(exact_scratch_f64)(head);
+}
+
+template void exact_pack<float>(const ExactHead<float>&, float*) noexcept;
+template void exact_pack<double>(const ExactHead<double>&, double*) noexcept;
+template void exact_rows<float>(const ExactHead<float>&, const float*, int64_t, int64_t,
+                                MatView<float>, MatView<float>, float*) noexcept;
+template void exact_rows<double>(const ExactHead<double>&, const double*, int64_t,
+                                 int64_t, MatView<double>, MatView<double>,
+                                 double*) noexcept;
+template int64_t exact_packed<float>(const ExactHead<float>&);
+template int64_t exact_packed<double>(const ExactHead<double>&);
+template int64_t exact_scratch<float>(const ExactHead<float>&);
+template int64_t exact_scratch<double>(const ExactHead<double>&);
+
+}  // namespace lagwise::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,384 @@
+#include <algorithm>
+
+#include "lagwise/kernels/exact_attention.h"
+
+// Highway compiles the rest of this file once per instruction set.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "lagwise/kernels/exact_gradient.cpp"
+#include "hwy/foreach_target.h"  // must precede highway.h
+#include "hwy/highway.h"
+#include "lagwise/kernels/exact_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lagwise::kernels::HWY_NAMESPACE {
+namespace {
+
+/// What the backward pass reads. Each matrix stands in the order of the product it
+/// serves: by columns to be multiplied from the left, by rows to be summed.
+template <class T>
+struct GradientPack {
+  int64_t width, d, e, lags;  // widths padded to whole panels
+  T* k_columns;               // [M / W][D][W]  scale k
+  T* k;                       // [D / W][M][W]  scale k
+  T* v_columns;               // [M / W][E][W]
+  T* q;                       // [D / W][N][W]
+  T* g;                       // [E / W][N][W]  the gradient of the output
+  T* through;                 // [N]  g_i . o_i
+  T* bias;                    // [lags]
+  T* lag_k_columns;           // [lags / W][D][W]  scale lag_keys
+  T* lag_k;                   // [D / W][lags][W]  scale lag_keys
+  T* lag_v_columns;           // [lags / W][E][W]
+  T* space;                   // [W, D or E]
+  T* end;
+
+  GradientPack(const ExactHead<T>& head, T* at)
+      : width(panel_width<T>()),
+        d(round_up(head.q.cols, width)),
+        e(round_up(head.v.cols, width)),
+        lags(head.q.rows + head.k.rows - 1) {
+    const int64_t n = head.q.rows, m = head.k.rows;
+    const bool has_keys = head.lag_keys.data, has_values = head.lag_values.data;
+    Pieces<T> pieces{at};
+    k_columns = pieces.take(round_up(m, width) * d);
+    k = pieces.take(m * d);
+    v_columns = pieces.take(round_up(m, width) * e);
+    q = pieces.take(n * d);
+    g = pieces.take(n * e);
+    through = pieces.take(n);
+    bias = pieces.take(lags + 2 * width, head.lag_bias.data != nullptr);
+    lag_k_columns = pieces.take(round_up(lags, width) * d, has_keys);
+    lag_k = pieces.take(lags * d, has_keys);
+    lag_v_columns = pieces.take(round_up(lags, width) * e, has_values);
+    space = pieces.take(width * std::max(d, e));
+    end = pieces.at;
+  }
+};
+
+/// The scratch of one range of keys: two tiles, and sums in panels.
+template <class T>
+struct GradientSums {
+  T* weights;  // tile
+  T* scores;   // tile of d loss / d weights, then d loss / d scores
+  T* band;     // [kExactRows + kExactKeys + W]  gradient of the bias from one tile
+  T* q;        // [D / W][N][W]
+  T* k;        // [D / W][keys][W]
+  T* v;        // [E / W][keys][W]
+  T* lag_k;    // [D / W][lags][W]
+  T* lag_v;    // [E / W][lags][W]
+  T* factor;   // [N, keys or lags]  of store_panel
+  T* begin;    // of all sums
+  T* end;
+  int64_t keys;
+
+  GradientSums(const ExactHead<T>& head, int64_t keys_, T* at) : keys(keys_) {
+    const int64_t width = panel_width<T>(), n = head.q.rows;
+    const int64_t d = round_up(head.q.cols, width), e = round_up(head.v.cols, width);
+    const int64_t lags = n + head.k.rows - 1;
+    Pieces<T> pieces{at};
+    weights = take_tile(pieces, head);
+    scores = take_tile(pieces, head);
+    band = pieces.take(kExactRows + kExactKeys + 2 * width);
+    factor = pieces.take(std::max(std::max(n, keys), lags));
+    begin = pieces.at;
+    q = pieces.take(n * d);
+    k = pieces.take(keys * d);
+    v = pieces.take(keys * e);
+    lag_k = pieces.take(lags * d, head.lag_keys.data != nullptr);
+    lag_v = pieces.take(lags * e, head.lag_values.data != nullptr);
+    end = pieces.at;
+  }
+};
+
+template <class T>
+void gradient_pack_of(const ExactHead<T>& head, MatView<const T> out,
+                      MatView<const T> d_out, T* packed) {
+  const GradientPack<T> p(head, packed);
+  pack_columns<T>(head.k, head.scale, p.k_columns, p.space);
+  pack_rows<T>(head.k, head.scale, p.k);
+  pack_columns<T>(head.v, T{1}, p.v_columns, p.space);
+  pack_rows<T>(head.q, T{1}, p.q);
+  pack_rows<T>(d_out, T{1}, p.g);
+  for (int64_t i = 0; i < out.rows; ++i) {
+    double sum = 0;
+    for (int64_t x = 0; x < out.cols; ++x)
+      sum += static_cast<double>(out(i, x)) * static_cast<double>(d_out(i, x));
+    p.through[i] = static_cast<T>(sum);
+  }
+  if (p.bias) {
+    const auto bias = lags_of(head, head.lag_bias);
+    for (int64_t c = 0; c < p.lags; ++c) p.bias[c] = bias(c, 0);
+    std::fill(p.bias + p.lags, p.bias + p.lags + 2 * p.width, T{0});
+  }
+  if (p.lag_k) {
+    pack_columns<T>(lags_of(head, head.lag_keys), head.scale, p.lag_k_columns, p.space);
+    pack_rows<T>(lags_of(head, head.lag_keys), head.scale, p.lag_k);
+  }
+  if (p.lag_v_columns)
+    pack_columns<T>(lags_of(head, head.lag_values), T{1}, p.lag_v_columns, p.space);
+}
+
+/// Scores -> weights, as the forward pass had them.
+template <class T>
+HWY_NOINLINE void weigh_again(const ExactTile& t, const T* bias, MatView<const T> stats,
+                              T* tile) {
+  for (int64_t a = 0; a < t.rows; ++a) {
+    const T inverse = stats(t.row + a, 1);
+    T* const row = tile + a * t.stride;
+    if (t.seen[a].empty() || inverse == T{0}) {
+      std::fill(row, row + round_up(t.keys, panel_width<T>()), T{0});
+      continue;
+    }
+    finish_scores(t, bias, a, row);
+    exponentiate(row, t.keys, stats(t.row + a, 0), inverse);
+  }
+}
+
+/// ds_ij = w_ij (dp_ij - g_i . o_i), in place of dp. A row that sees one key alone
+/// weighs it by 1 whatever its score: there dp = g . o but for rounding.
+template <class T>
+HWY_NOINLINE void through_softmax(const ExactHead<T>& head, const ExactTile& t,
+                                  const T* through, const T* weights, T* tile) {
+  const hn::ScalableTag<T> tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  for (int64_t a = 0; a < t.rows; ++a) {
+    const auto mean = hn::Set(tag, through[t.row + a]);
+    const T* const w = weights + a * t.stride;
+    T* const row = tile + a * t.stride;
+    const Range all = seen_by(head.sight, t.row + a, head.k.rows);
+    if (all.hi - all.lo == 1) {
+      std::fill(row, row + round_up(t.keys, lanes), T{0});
+      continue;
+    }
+    for (int64_t b = 0; b < t.keys; b += lanes) {
+      const auto dp = hn::Sub(hn::LoadU(tag, row + b), mean);
+      hn::StoreU(hn::Mul(hn::LoadU(tag, w + b), dp), tag, row + b);
+    }
+  }
+}
+
+/// d lag_bias, by way of the tile's own band: sums of sums lose less than long ones.
+template <class T>
+HWY_NOINLINE void add_bias(const ExactTile& t, const T* tile, T* band,
+                           MatView<T> sums) {
+  const hn::ScalableTag<T> tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  const int64_t whole = round_up(t.keys, lanes);
+  std::fill(band, band + t.rows + whole, T{0});
+  for (int64_t a = 0; a < t.rows; ++a) {
+    const T* const from = tile + a * t.stride;
+    T* const to = band + t.rows - 1 - a;
+    for (int64_t b = 0; b < whole; b += lanes)
+      hn::StoreU(hn::Add(hn::LoadU(tag, to + b), hn::LoadU(tag, from + b)), tag,
+                 to + b);
+  }
+  for (int64_t c = 0; c < t.lags(); ++c) sums(t.first_lag() + c, 0) += band[c];
+}
+
+/// The five products of a tile, and those with the tables.
+template <class T>
+HWY_NOINLINE void add_tile(const ExactHead<T>& head, const GradientPack<T>& p,
+                           const ExactTile& t, int64_t begin, GradientSums<T>& w) {
+  const int64_t n = head.q.rows, m = head.k.rows, width = p.width;
+  const Left<T> weights_t = {w.weights, 1, t.stride},
+                scores_t = {w.scores, 1, t.stride};
+  for (int64_t x = 0; x * width < p.e; ++x) {
+    const T* g = p.g + (x * n + t.row) * width;
+    multiply<T>(weights_t, g, width, w.v + (x * w.keys + t.key - begin) * width, width,
+                t.keys, t.rows, true);
+    if (!w.lag_v) continue;
+    const Left<T> lag = by_lag(t, w.weights);
+    multiply<T>({lag.data, lag.col, lag.row}, g, width,
+                w.lag_v + (x * p.lags + t.first_lag()) * width, width, t.lags(), t.rows,
+                true);
+  }
+  for (int64_t x = 0; x * width < p.d; ++x) {
+    const T* q = p.q + (x * n + t.row) * width;
+    T* const dq = w.q + (x * n + t.row) * width;
+    multiply<T>(scores_t, q, width, w.k + (x * w.keys + t.key - begin) * width, width,
+                t.keys, t.rows, true);
+    multiply<T>({w.scores, t.stride, 1}, p.k + (x * m + t.key) * width, width, dq,
+                width, t.rows, t.keys, true);
+    if (!w.lag_k) continue;
+    const Left<T> lag = by_lag(t, w.scores);
+    const int64_t entry = (x * p.lags + t.first_lag()) * width;
+    multiply<T>({lag.data, lag.col, lag.row}, q, width, w.lag_k + entry, width,
+                t.lags(), t.rows, true);
+    multiply<T>(lag, p.lag_k + entry, width, dq, width, t.rows, t.lags(), true);
+  }
+}
+
+/// Panels of sums times a factor -> rows of `to`.
+template <class T>
+void store_sums(const T* panels, int64_t rows, T factor, MatView<T> to, T* factors) {
+  if (!to.data || rows == 0) return;
+  const int64_t width = panel_width<T>();
+  std::fill(factors, factors + rows, factor);
+  for (int64_t first = 0; first < to.cols; first += width)
+    store_panel<T>({.out = to}, 0, rows, first, factors,
+                   const_cast<T*>(panels) + first * rows);
+}
+
+template <class T>
+MatView<T> cleared(MatView<T> x) {
+  for (int64_t i = 0; i < x.rows; ++i)
+    for (int64_t j = 0; j < x.cols; ++j) x(i, j) = T{0};
+  return x;
+}
+
+/// The entries of a table's gradient in reach of this head; the rest become zero.
+template <class T>
+MatView<T> reach(const ExactHead<T>& head, MatView<T> table) {
+  if (!table.data) return table;
+  const int64_t n = head.q.rows, m = head.k.rows;
+  return cleared(table).slice(head.lag_zero - (m - 1), head.lag_zero + n).reversed();
+}
+
+template <class T>
+void gradient_of(const ExactHead<T>& head, MatView<const T> d_out,
+                 MatView<const T> stats, const T* packed, int64_t begin, int64_t end,
+                 const ExactGradients<T>& to, T* scratch) {
+  const GradientPack<T> p(head, const_cast<T*>(packed));  // only read from here on
+  GradientSums<T> w(head, end - begin, scratch);
+  std::fill(w.begin, w.end, T{0});
+  const MatView<T> d_bias = reach(head, to.lag_bias);
+  const int64_t n = head.q.rows, m = head.k.rows, stride = tile_stride(head);
+  const bool skewed = stride > kExactKeys;
+  for (int64_t key = begin; key < end; key += kExactKeys)
+    for (int64_t row = 0; row < n; row += kExactRows) {
+      const ExactTile t =
+          make_tile(head.sight, n, m, row, std::min(kExactRows, n - row),
+                    {key, std::min(key + kExactKeys, end)}, p.width, stride);
+      if (t.keys == 0) continue;
+      pair_products<T>(t, head.q, p.k_columns, p.lag_k_columns, w.weights);
+      weigh_again<T>(t, p.bias, stats, w.weights);
+      pair_products<T>(t, d_out, p.v_columns, p.lag_v_columns, w.scores);
+      through_softmax<T>(head, t, p.through, w.weights, w.scores);
+      if (skewed || !t.whole) clear_unseen(t, w.scores);
+      if (skewed) clear_unseen(t, w.weights);
+      if (d_bias.data) add_bias(t, w.scores, w.band, d_bias);
+      add_tile(head, p, t, begin, w);
+    }
+  store_sums(w.q, n, T{1}, to.q, w.factor);
+  store_sums(w.k, w.keys, head.scale, to.k.data ? to.k.slice(begin, end) : to.k,
+             w.factor);
+  store_sums(w.v, w.keys, T{1}, to.v.data ? to.v.slice(begin, end) : to.v, w.factor);
+  store_sums(w.lag_k, p.lags, head.scale, reach(head, to.lag_keys), w.factor);
+  store_sums(w.lag_v, p.lags, T{1}, reach(head, to.lag_values), w.factor);
+}
+
+template <class T>
+int64_t gradient_packed_of(const ExactHead<T>& head) {
+  T* const nowhere = nullptr;
+  return GradientPack<T>(head, nowhere).end - nowhere;
+}
+template <class T>
+int64_t gradient_scratch_of(const ExactHead<T>& head, int64_t keys) {
+  T* const nowhere = nullptr;
+  return GradientSums<T>(head, keys, nowhere).end - nowhere;
+}
+
+}  // namespace
+
+// Highway's tables hold plain functions, one per type.
+void exact_gradient_pack_f32(const ExactHead<float>& head, MatView<const float> out,
+                             MatView<const float> d_out, float* packed) {
+  gradient_pack_of(head, out, d_out, packed);
+}
+void exact_gradient_pack_f64(const ExactHead<double>& head, MatView<const double> out,
+                             MatView<const double> d_out, double* packed) {
+  gradient_pack_of(head, out, d_out, packed);
+}
+void exact_gradient_f32(const ExactHead<float>& head, MatView<const float> d_out,
+                        MatView<const float> stats, const float* packed, int64_t begin,
+                        int64_t end, const ExactGradients<float>& to, float* scratch) {
+  gradient_of(head, d_out, stats, packed, begin, end, to, scratch);
+}
+void exact_gradient_f64(const ExactHead<double>& head, MatView<const double> d_out,
+                        MatView<const double> stats, const double* packed,
+                        int64_t begin, int64_t end, const ExactGradients<double>& to,
+                        double* scratch) {
+  gradient_of(head, d_out, stats, packed, begin, end, to, scratch);
+}
+int64_t exact_gradient_packed_f32(const ExactHead<float>& head) {
+  return gradient_packed_of(head);
+}
+int64_t exact_gradient_packed_f64(const ExactHead<double>& head) {
+  return gradient_packed_of(head);
+}
+int64_t exact_gradient_scratch_f32(const ExactHead<float>& head, int64_t keys) {
+  return gradient_scratch_of(head, keys);
+}
+int64_t exact_gradient_scratch_f64(const ExactHead<double>& head, int64_t keys) {
+  return gradient_scratch_of(head, keys);
+}
+
+}  // namespace lagwise::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace lagwise::kernels {
+
+HWY_EXPORT(exact_gradient_pack_f32);
+HWY_EXPORT(exact_gradient_pack_f64);
+HWY_EXPORT(exact_gradient_f32);
+HWY_EXPORT(exact_gradient_f64);
+HWY_EXPORT(exact_gradient_packed_f32);
+HWY_EXPORT(exact_gradient_packed_f64);
+HWY_EXPORT(exact_gradient_scratch_f32);
+HWY_EXPORT(exact_gradient_scratch_f64);
+
+template <class T>
+void exact_gradient_pack(const ExactHead<T>& head, MatView<const T> out,
+                         MatView<const T> d_out, T* packed) noexcept {
+  if constexpr (sizeof(T) == 4)
+    HWY_DYNAMIC_DISPATCH(exact_gradient_pack_f32)(head, out, d_out, packed);
+  else
+    HWY_DYNAMIC_DISPATCH(exact_gradient_pack_f64)(head, out, d_out, packed);
+}
+
+template <class T>
+void exact_gradient(const ExactHead<T>& head, MatView<const T> d_out,
+                    MatView<const T> stats, const T* packed, int64_t begin, int64_t end,
+                    const ExactGradients<T>& to, T* scratch) noexcept {
+  if constexpr (sizeof(T) == 4) HWY_DYNAMIC_DISPATCH(exact_gradient_f32)
+  (head, d_out, stats, packed, begin, end, to, scratch);
+  else HWY_DYNAMIC_DISPATCH(exact_gradient_f64)(head, d_out, stats, packed, begin, end,
+                                                to, scratch);
+}
+
+template <class T>
+int64_t exact_gradient_packed(const ExactHead<T>& head) {
+  if constexpr (sizeof(T) == 4)
+    return HWY_DYNAMIC_DISPATCH(exact_gradient_packed_f32)(head);
+  else
+    return HWY_DYNAMIC_DISPATCH(exact_gradient_packed_f64)(head);
+}
+
+template <class T>
+int64_t exact_gradient_scratch(const ExactHead<T>& head, int64_t keys) {
+  if constexpr (sizeof(T) == 4)
+    return HWY_DYNAMIC_DISPATCH(exact_gradient_scratch_f32)(head, keys);
+  else
+    return HWY_DYNAMIC_DISPATCH(exact_gradient_scratch_f64)(head, keys);
+}
+
+template void exact_gradient_pack<float>(const ExactHead<float>&, MatView<const float>,
+                                         MatView<const float>, float*) noexcept;
+template void exact_gradient_pack<double>(const ExactHead<double>&,
+                                          MatView<const double>, MatView<const double>,
+                                          double*) noexcept;
+template void exact_gradient<float>(const ExactHead<float>&, MatView<const float>,
+                                    MatView<const float>, const float*, int64_t,
+                                    int64_t, const ExactGradients<float>&,
+                                    float*) noexcept;
+template void exact_gradient<double>(const ExactHead<double>&, MatView<const double>,
+                                     MatView<const double>, const double*, int64_t,
+                                     int64_t, const ExactGradients<double>&,
+                                     double*) noexcept;
+template int64_t exact_gradient_packed<float>(const ExactHead<float>&);
+template int64_t exact_gradient_packed<double>(const ExactHead<double>&);
+template int64_t exact_gradient_scratch<float>(const ExactHead<float>&, int64_t);
+template int64_t exact_gradient_scratch<double>(const ExactHead<double>&, int64_t);
+
+}  // namespace lagwise::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,279 @@
+// A tile of exact attention: some query rows against some keys, and the band of lags
+// between them. The passes of exact_attention.cpp and exact_gradient.cpp are made of
+// what stands here.
+//
+// Tables by lag are packed backwards, so that they run in the direction of the keys:
+// row i and key j read entry c = N-1-i + j. A tile of B rows and C keys touches the
+// B+C-1 entries from base - (B-1) to base + C-1, base = N-1-i0 + j0, and row a, key b
+// of the tile stand at entry base + b - a. So the product of the rows with a strip of
+// entries, stored with one extra step per row, falls into place beside the scores: the
+// skew is in the address, and nothing is moved. In the other direction a tile read
+// with one extra step per row is a matrix of rows by entries.
+//
+//     rows of the tile in memory:   [ margin | C scores | margin ], stride apart
+
+#if defined(LAGWISE_KERNELS_EXACT_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LAGWISE_KERNELS_EXACT_TILE_INL_H_
+#undef LAGWISE_KERNELS_EXACT_TILE_INL_H_
+#else
+#define LAGWISE_KERNELS_EXACT_TILE_INL_H_
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "hwy/highway.h"
+#include "lagwise/kernels/exact_attention.h"
+#include "lagwise/kernels/feature_map-inl.h"
+#include "lagwise/kernels/rows-inl.h"
+#include "lagwise/kernels/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lagwise::kernels::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Hands out pieces of a buffer; over a null buffer it measures.
+template <class T>
+struct Pieces {
+  T* at;
+  T* take(int64_t n, bool wanted = true) {
+    if (!wanted) return nullptr;
+    T* const here = at;
+    at += round_up(n, 16);
+    return here;
+  }
+};
+
+struct Range {
+  int64_t lo, hi;
+  bool empty() const { return lo >= hi; }
+};
+
+/// The keys that row i sees, of m. Both ends never fall as i grows.
+HWY_INLINE Range seen_by(const Sight& sight, int64_t i, int64_t m) {
+  const int64_t at = i + sight.shift;
+  Range r = {0, m};
+  if (sight.window > 0) r = {at - sight.window + 1, at + sight.window};
+  if (sight.causal) r.hi = std::min(r.hi, at + 1);
+  return {std::clamp<int64_t>(r.lo, 0, m), std::clamp<int64_t>(r.hi, 0, m)};
+}
+
+/// Where one tile stands.
+struct ExactTile {
+  int64_t row, rows;       // query rows [row, row + rows)
+  int64_t key, keys;       // keys [key, key + keys); key at the start of a panel
+  int64_t base;            // the lag entry of the tile's first row and first key
+  int64_t stride;          // numbers from a row of the tile to the next
+  Range seen[kExactRows];  // of each row, counted from `key`
+  bool whole;              // every row sees every key
+
+  int64_t first_lag() const { return base - (rows - 1); }
+  int64_t lags() const { return rows + keys - 1; }
+};
+
+/// The tile of rows [row, row + rows) and keys [begin, end), less what no row sees.
+HWY_INLINE ExactTile make_tile(const Sight& sight, int64_t n, int64_t m, int64_t row,
+                               int64_t rows, Range keys, int64_t width,
+                               int64_t stride) {
+  ExactTile t;
+  t.row = row, t.rows = rows, t.stride = stride;
+  const int64_t first = std::max(keys.lo, seen_by(sight, row, m).lo);
+  const int64_t last = std::min(keys.hi, seen_by(sight, row + rows - 1, m).hi);
+  t.key = keys.lo + (std::max(first, keys.lo) - keys.lo) / width * width;
+  t.keys = std::max<int64_t>(0, last - t.key);
+  if (first >= last) t.keys = 0;
+  t.base = n - 1 - row + t.key;
+  t.whole = true;
+  for (int64_t a = 0; a < rows; ++a) {
+    const Range r = seen_by(sight, row + a, m);
+    t.seen[a] = {std::clamp<int64_t>(r.lo - t.key, 0, t.keys),
+                 std::clamp<int64_t>(r.hi - t.key, 0, t.keys)};
+    t.whole = t.whole && t.seen[a].lo == 0 && t.seen[a].hi == t.keys;
+  }
+  return t;
+}
+
+/// Numbers from row to row of a tile; with tables by lag there are margins.
+template <class T>
+HWY_INLINE int64_t tile_stride(const ExactHead<T>& head) {
+  const bool skewed = head.lag_keys.data || head.lag_values.data;
+  return kExactKeys + (skewed ? kExactRows + 2 * panel_width<T>() : 0);
+}
+/// Numbers before the first row of a tile.
+template <class T>
+HWY_INLINE int64_t tile_margin() {
+  return round_up(kExactRows + panel_width<T>(), 16);
+}
+template <class T>
+HWY_INLINE T* take_tile(Pieces<T>& pieces, const ExactHead<T>& head) {
+  T* const at = pieces.take(2 * tile_margin<T>() + kExactRows * tile_stride(head));
+  return at + tile_margin<T>();
+}
+
+/// The tables' entries in reach of a head, in the direction of the keys.
+template <class T>
+MatView<const T> lags_of(const ExactHead<T>& head, MatView<const T> table) {
+  const int64_t n = head.q.rows, m = head.k.rows;
+  return table.slice(head.lag_zero - (m - 1), head.lag_zero + n).reversed();
+}
+
+/// x [rows, cols] times factor -> row panels, to [cols / W][rows][W].
+template <class T>
+HWY_NOINLINE void pack_rows(MatView<const T> x, T factor, T* to) {
+  if (!to) return;
+  const int64_t width = panel_width<T>();
+  const Rows<T> rows = {.x = x, .scale = {&factor, x.rows, 1, 0, 1}};
+  load_rows(rows, 0, x.rows, Block<T>{to, width, x.rows * width});
+}
+
+/// x [rows, cols] times factor -> panels of its transpose, to [rows / W][cols][W],
+/// the last one filled up with zeros. `space`: one panel of rows.
+template <class T>
+HWY_NOINLINE void pack_columns(MatView<const T> x, T factor, T* to, T* space) {
+  if (!to) return;
+  const int64_t width = panel_width<T>(), padded = round_up(x.cols, width);
+  const Rows<T> rows = {.x = x, .scale = {&factor, x.rows, 1, 0, 1}};
+  for (int64_t i = 0; i < x.rows; i += width) {
+    const int64_t count = std::min(width, x.rows - i);
+    load_rows(rows, i, count, Block<T>{space, padded, width});
+    std::fill(space + count * padded, space + width * padded, T{0});
+    transpose_to_panels(space, width, x.cols, padded, to + i * padded);
+  }
+}
+
+/// tile[a][b] = left_a . (right_b + table_c): the scores from queries and keys, or the
+/// gradients of the weights from those of the output and values. `right` and `table`
+/// are packed by columns.
+template <class T>
+HWY_NOINLINE void pair_products(const ExactTile& t, MatView<const T> left,
+                                const T* right, const T* table, T* tile) {
+  const int64_t width = panel_width<T>(), depth = left.cols;
+  const int64_t padded = round_up(depth, width);
+  const Left<T> a = {left.data + t.row * left.row_step, left.row_step, left.col_step};
+  if (table) {
+    const int64_t end = t.first_lag() + t.lags();
+    for (int64_t c = t.first_lag() / width * width; c < end; c += width)
+      multiply<T>(a, table + c * padded, width, tile + (c - t.base), t.stride + 1,
+                  t.rows, depth, false);
+  }
+  for (int64_t b = 0; b < t.keys; b += width)
+    multiply<T>(a, right + (t.key + b) * padded, width, tile + b, t.stride, t.rows,
+                depth, table != nullptr);
+}
+
+/// Zeros wherever a row does not see: inside the tile, and in its margins.
+template <class T>
+HWY_NOINLINE void clear_unseen(const ExactTile& t, T* tile) {
+  const bool skewed = t.stride > kExactKeys;
+  if (skewed) std::fill(tile - t.rows, tile, T{0});
+  for (int64_t a = 0; a < t.rows; ++a) {
+    T* const row = tile + a * t.stride;
+    const Range seen = t.seen[a].empty() ? Range{0, 0} : t.seen[a];
+    std::fill(row, row + seen.lo, T{0});
+    const int64_t end = skewed ? t.stride : round_up(t.keys, panel_width<T>());
+    std::fill(row + seen.hi, row + end, T{0});
+  }
+}
+
+/// exp(x) for x <= 0, down to exp(-inf) = 0; NaN stays.
+template <class Tag, class V = hn::Vec<Tag>>
+HWY_INLINE V exp_or_zero(Tag tag, V x) {
+  if constexpr (sizeof(hn::TFromD<Tag>) == 8)
+    return hn::IfThenElse(hn::Eq(x, x), hn::Exp(tag, x), x);
+  else
+    return hn::IfThenZeroElse(hn::Lt(x, hn::Set(tag, -87.0f)), exp_of_negative(tag, x));
+}
+
+/// Adds the bias of row a and returns the largest score; what the row does not see
+/// becomes -inf, in whole vectors.
+template <class T>
+HWY_INLINE T finish_scores(const ExactTile& t, const T* bias, int64_t a, T* row) {
+  const hn::ScalableTag<T> tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  constexpr T kNever = -std::numeric_limits<T>::infinity();
+  const int64_t end = round_up(t.keys, lanes);
+  std::fill(row, row + t.seen[a].lo, kNever);
+  std::fill(row + t.seen[a].hi, row + end, kNever);
+  auto largest = hn::Set(tag, kNever);
+  if (!bias) {
+    for (int64_t b = 0; b < end; b += lanes)
+      largest = hn::Max(largest, hn::LoadU(tag, row + b));
+  } else {
+    const T* const from = bias + t.base - a;
+    for (int64_t b = 0; b < end; b += lanes) {
+      const auto s = hn::Add(hn::LoadU(tag, row + b), hn::LoadU(tag, from + b));
+      hn::StoreU(s, tag, row + b);
+      largest = hn::Max(largest, s);
+    }
+  }
+  return hn::GetLane(hn::MaxOfLanes(tag, largest));
+}
+
+/// row[b] = exp(row[b] - largest) factor; returns the sum.
+template <class T>
+HWY_INLINE T exponentiate(T* row, int64_t keys, T largest, T factor) {
+  const hn::ScalableTag<T> tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  const auto top = hn::Set(tag, largest), f = hn::Set(tag, factor);
+  auto sum = hn::Zero(tag);
+  for (int64_t b = 0; b < keys; b += lanes) {
+    const auto w = hn::Mul(exp_or_zero(tag, hn::Sub(hn::LoadU(tag, row + b), top)), f);
+    hn::StoreU(w, tag, row + b);
+    sum = hn::Add(sum, w);
+  }
+  return hn::GetLane(hn::SumOfLanes(tag, sum));
+}
+
+/// c[panel] += sum over keys of weights[p] b[p][panel].
+template <class T>
+HWY_INLINE void add_keys(const T* weights, const T* b, Range keys, T* c) {
+  const hn::ScalableTag<T> tag;
+  if (keys.empty()) return;
+  const int64_t width = panel_width<T>();
+  auto left = hn::Zero(tag), right = left;
+  load_pair(tag, c, left, right);
+  for (int64_t p = keys.lo; p < keys.hi; ++p) {
+    auto b_left = left, b_right = right;
+    load_pair(tag, b + p * width, b_left, b_right);
+    add_pair(tag, weights[p], b_left, b_right, left, right);
+  }
+  store_pair(tag, left, right, c);
+}
+
+/// C[rows, panel] += weights B, row a over the keys it sees alone: a weight of zero
+/// would still carry a NaN of a hidden value.
+template <class T>
+HWY_NOINLINE void multiply_seen(const ExactTile& t, const T* weights, const T* b,
+                                T* c) {
+  const int64_t width = panel_width<T>();
+  for (int64_t a = 0; a < t.rows;) {
+    const int64_t height = tile_rows(t.rows - a);
+    Range all = t.seen[a];  // what every row of these sees
+    for (int64_t r = a; r < a + height; ++r)
+      all = {std::max(all.lo, t.seen[r].lo), std::min(all.hi, t.seen[r].hi)};
+    if (all.empty()) all = {0, 0};
+    tile_of<T>(height, {weights + a * t.stride + all.lo, t.stride, 1},
+               b + all.lo * width, width, c + a * width, width, all.hi - all.lo, true);
+    for (int64_t r = a; r < a + height; ++r) {
+      const Range seen = t.seen[r];
+      const Range before = {seen.lo, all.empty() ? seen.hi : all.lo};
+      const Range after = {all.empty() ? seen.hi : all.hi, seen.hi};
+      add_keys(weights + r * t.stride, b, before, c + r * width);
+      add_keys(weights + r * t.stride, b, after, c + r * width);
+    }
+    a += height;
+  }
+}
+
+/// The tile as a matrix of rows by lag entries, from first_lag on.
+template <class T>
+HWY_INLINE Left<T> by_lag(const ExactTile& t, const T* tile) {
+  return {tile - (t.rows - 1), t.stride + 1, 1};
+}
+
+}  // namespace lagwise::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggle

@@ -1,0 +1,187 @@
+#include "lagwise/kernels/rotate.h"
+
+#include <algorithm>
+
+// Highway compiles the rest of this file once per instruction set.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "lagwise/kernels/rotate.cpp"
+#include "hwy/foreach_target.h"  // must precede highway.h
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lagwise::kernels::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class V>
+struct Plane {
+  V a, b;
+};
+
+/// The vectors of the coordinates a and b of as many planes as there are lanes,
+/// from plane j of P on; and back.
+template <Pairs kPairs, class D, class T>
+HWY_INLINE Plane<hn::Vec<D>> load_planes(D d, const T* x, int64_t j, int64_t planes) {
+  Plane<hn::Vec<D>> p;
+  if constexpr (kPairs == Pairs::half) {
+    p.a = hn::LoadU(d, x + j);
+    p.b = hn::LoadU(d, x + planes + j);
+  } else {
+    hn::LoadInterleaved2(d, x + 2 * j, p.a, p.b);
+  }
+  return p;
+}
+
+template <Pairs kPairs, class D, class T>
+HWY_INLINE void store_planes(D d, hn::Vec<D> a, hn::Vec<D> b, T* y, int64_t j,
+                             int64_t planes) {
+  if constexpr (kPairs == Pairs::half) {
+    hn::StoreU(a, d, y + j);
+    hn::StoreU(b, d, y + planes + j);
+  } else {
+    hn::StoreInterleaved2(a, b, d, y + 2 * j);
+  }
+}
+
+template <Pairs kPairs, bool kOpposite, class D, class T>
+HWY_INLINE void turn_planes(D d, const T* HWY_RESTRICT x, const T* HWY_RESTRICT table,
+                            int64_t j, int64_t planes, T* HWY_RESTRICT y) {
+  const auto x_j = load_planes<kPairs>(d, x, j, planes);
+  const auto c = hn::LoadU(d, table + j), s = hn::LoadU(d, table + planes + j);
+  const auto a = hn::Mul(c, x_j.a), b = hn::Mul(c, x_j.b);
+  if constexpr (kOpposite) {
+    store_planes<kPairs>(d, hn::MulAdd(s, x_j.b, a), hn::NegMulAdd(s, x_j.a, b), y, j,
+                         planes);
+  } else {
+    store_planes<kPairs>(d, hn::NegMulAdd(s, x_j.b, a), hn::MulAdd(s, x_j.a, b), y, j,
+                         planes);
+  }
+}
+
+template <Pairs kPairs, bool kOpposite, class D, class T>
+HWY_INLINE void add_gradient(D d, const T* HWY_RESTRICT x, const T* HWY_RESTRICT g,
+                             int64_t j, int64_t planes, T* HWY_RESTRICT d_table) {
+  const auto x_j = load_planes<kPairs>(d, x, j, planes);
+  const auto g_j = load_planes<kPairs>(d, g, j, planes);
+  T *const dc = d_table + j, *const ds = d_table + planes + j;
+  const auto along = hn::MulAdd(g_j.b, x_j.b, hn::Mul(g_j.a, x_j.a));
+  const auto across = hn::NegMulAdd(g_j.a, x_j.b, hn::Mul(g_j.b, x_j.a));
+  hn::StoreU(hn::Add(hn::LoadU(d, dc), along), d, dc);
+  const auto old = hn::LoadU(d, ds);
+  hn::StoreU(kOpposite ? hn::Sub(old, across) : hn::Add(old, across), d, ds);
+}
+
+template <Pairs kPairs, bool kOpposite, class T>
+HWY_NOINLINE void rotate_rows(MatView<const T> x, MatView<const T> table,
+                              MatView<T> y) {
+  const hn::ScalableTag<T> lanes;
+  const hn::CappedTag<T, 1> one;
+  const auto width = static_cast<int64_t>(hn::Lanes(lanes));
+  const int64_t planes = table.cols / 2;
+  for (int64_t i = 0; i < x.rows; ++i) {
+    const T *const from = x.row(i), *const turn = table.row(i);
+    T* const to = y.row(i);
+    int64_t j = 0;
+    for (; j + width <= planes; j += width)
+      turn_planes<kPairs, kOpposite>(lanes, from, turn, j, planes, to);
+    for (; j < planes; ++j)
+      turn_planes<kPairs, kOpposite>(one, from, turn, j, planes, to);
+    std::copy(from + 2 * planes, from + x.cols, to + 2 * planes);
+  }
+}
+
+template <Pairs kPairs, bool kOpposite, class T>
+HWY_NOINLINE void gradient_rows(MatView<const T> x, MatView<const T> g,
+                                MatView<T> d_table) {
+  const hn::ScalableTag<T> lanes;
+  const hn::CappedTag<T, 1> one;
+  const auto width = static_cast<int64_t>(hn::Lanes(lanes));
+  const int64_t planes = d_table.cols / 2;
+  for (int64_t i = 0; i < x.rows; ++i) {
+    int64_t j = 0;
+    for (; j + width <= planes; j += width)
+      add_gradient<kPairs, kOpposite>(lanes, x.row(i), g.row(i), j, planes,
+                                      d_table.row(i));
+    for (; j < planes; ++j)
+      add_gradient<kPairs, kOpposite>(one, x.row(i), g.row(i), j, planes,
+                                      d_table.row(i));
+  }
+}
+
+template <class T>
+void rotate_any(MatView<const T> x, MatView<const T> table, Pairs pairs, bool opposite,
+                MatView<T> y) {
+  if (pairs == Pairs::half) {
+    if (opposite) return rotate_rows<Pairs::half, true>(x, table, y);
+    return rotate_rows<Pairs::half, false>(x, table, y);
+  }
+  if (opposite) return rotate_rows<Pairs::interleaved, true>(x, table, y);
+  rotate_rows<Pairs::interleaved, false>(x, table, y);
+}
+
+template <class T>
+void gradient_any(MatView<const T> x, MatView<const T> g, Pairs pairs, bool opposite,
+                  MatView<T> d_table) {
+  if (pairs == Pairs::half) {
+    if (opposite) return gradient_rows<Pairs::half, true>(x, g, d_table);
+    return gradient_rows<Pairs::half, false>(x, g, d_table);
+  }
+  if (opposite) return gradient_rows<Pairs::interleaved, true>(x, g, d_table);
+  gradient_rows<Pairs::interleaved, false>(x, g, d_table);
+}
+
+}  // namespace
+
+void rotate_f32(MatView<const float> x, MatView<const float> table, Pairs pairs,
+                bool opposite, MatView<float> y) {
+  rotate_any(x, table, pairs, opposite, y);
+}
+void rotate_f64(MatView<const double> x, MatView<const double> table, Pairs pairs,
+                bool opposite, MatView<double> y) {
+  rotate_any(x, table, pairs, opposite, y);
+}
+void rotate_gradient_f32(MatView<const float> x, MatView<const float> g, Pairs pairs,
+                         bool opposite, MatView<float> d_table) {
+  gradient_any(x, g, pairs, opposite, d_table);
+}
+void rotate_gradient_f64(MatView<const double> x, MatView<const double> g, Pairs pairs,
+                         bool opposite, MatView<double> d_table) {
+  gradient_any(x, g, pairs, opposite, d_table);
+}
+
+}  // namespace lagwise::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace lagwise::kernels {
+
+HWY_EXPORT(rotate_f32);
+HWY_EXPORT(rotate_f64);
+HWY_EXPORT(rotate_gradient_f32);
+HWY_EXPORT(rotate_gradient_f64);
+
+template <>
+void rotate<float>(MatView<const float> x, MatView<const float> table, Pairs pairs,
+                   bool opposite, MatView<float> y) noexcept {
+  HWY_DYNAMIC_DISPATCH(rotate_f32)(x, table, pairs, opposite, y);
+}
+template <>
+void rotate<double>(MatView<const double> x, MatView<const double> table, Pairs pairs,
+                    bool opposite, MatView<double> y) noexcept {
+  HWY_DYNAMIC_DISPATCH(rotate_f64)(x, table, pairs, opposite, y);
+}
+template <>
+void rotate_gradient<float>(MatView<const float> x, MatView<const float> g, Pairs pairs,
+                            bool opposite, MatView<float> d_table) noexcept {
+  HWY_DYNAMIC_DISPATCH(rotate_gradient_f32)(x, g, pairs, opposite, d_table);
+}
+template <>
+void rotate_gradient<double>(MatView<const double> x, MatView<const double> g,
+                             Pairs pairs, bool opposite,
+                             MatView<double> d_table) noexcept {
+  HWY_DYNAMIC_DISPATCH(rotate_gradient_f64)(x, g, pairs, opposite, d_table);
+}
+
+}  // namespace lagwise::kernels
+#endif  // HWY_ONCE

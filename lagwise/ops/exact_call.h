@@ -1,0 +1,50 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "lagwise/ops/exact_attention.h"
+
+namespace lagwise::ops {
+
+/// Some rows and keys of one head that are attended by themselves.
+struct ExactPiece {
+  int64_t batch, head;
+  int64_t row, rows;  ///< queries [row, row + rows)
+  int64_t key, keys;  ///< keys [key, key + keys)
+};
+
+/// A call of exact attention after all checks. Tensors are dense.
+struct ExactCall {
+  at::Tensor q, k, v;
+  at::Tensor lag_bias, lag_keys, lag_values;  ///< [1|H, L, 1], [1|H, L, D|E]
+  int64_t b = 0, h = 0, n = 0, m = 0, d = 0, e = 0;
+  bool causal = false;
+  double scale = 1;
+  int64_t shift = 0;               ///< query_start - key_start
+  int64_t window = 0;              ///< 0: none
+  std::vector<ExactPiece> pieces;  ///< with rows and keys; heads of a batch in order
+  bool covers = true;              ///< every row stands in a piece
+};
+
+/// Refuses what is wrong with one line that begins with the operator's name.
+ExactCall check_exact(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                      const ExactOptions& options);
+
+struct ExactForward {
+  at::Tensor out;    ///< [B, H, N, E]
+  at::Tensor stats;  ///< [B, H, N, 2]: see kernels/exact_attention.h
+};
+ExactForward exact_forward_cpu(const ExactCall& call);
+
+struct ExactWanted {
+  bool lag_bias = false, lag_keys = false, lag_values = false;
+};
+struct ExactGradient {
+  at::Tensor q, k, v, lag_bias, lag_keys, lag_values;  ///< tables undefined if unwanted
+};
+ExactGradient exact_backward_cpu(const ExactCall& call, const ExactForward& saved,
+                                 const at::Tensor& d_out, const ExactWanted& wanted);
+
+}  // namespace lagwise::ops

@@ -1,0 +1,77 @@
+#include <ATen/Dispatch.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include "lagwise/ops/exact_call.h"
+#include "lagwise/ops/exact_waves.h"
+#include "lagwise/ops/heads.h"
+
+namespace lagwise::ops {
+namespace {
+
+using kernels::kExactRows;
+
+/// A block of rows of one piece: the unit of work a thread takes.
+struct RowBlock {
+  size_t piece;
+  int64_t begin, end;
+};
+
+constexpr int64_t kBlockRows = 2 * kExactRows;
+
+template <class T>
+void forward(const ExactCall& call, const ExactForward& to) {
+  std::vector<int64_t> sizes;
+  int64_t scratch = 0;
+  for (const ExactPiece& piece : call.pieces) {
+    const auto head = head_of<T>(call, piece);
+    sizes.push_back(kernels::exact_packed(head));
+    scratch = std::max(scratch, kernels::exact_scratch(head));
+  }
+  const auto waves = waves_of(sizes, sizeof(T));
+  at::Tensor space;
+  for (size_t wave = 0; wave + 1 < waves.size(); ++wave) {
+    std::vector<int64_t> offset;
+    std::vector<RowBlock> blocks;
+    int64_t used = 0;
+    for (size_t i = waves[wave]; i < waves[wave + 1]; ++i) {
+      offset.push_back(used), used += sizes[i];
+      for (int64_t row = 0; row < call.pieces[i].rows; row += kBlockRows)
+        blocks.push_back({i, row, std::min(row + kBlockRows, call.pieces[i].rows)});
+    }
+    if (!space.defined() || space.numel() < used)
+      space = at::empty({used}, call.q.options());
+    const auto packed = [&](size_t i) {
+      return space.data_ptr<T>() + offset[i - waves[wave]];
+    };
+    for_each_task<T>(static_cast<int64_t>(offset.size()), 0, [&](int64_t task, T*) {
+      const size_t i = waves[wave] + static_cast<size_t>(task);
+      kernels::exact_pack<T>(head_of<T>(call, call.pieces[i]), packed(i));
+    });
+    const auto tasks = static_cast<int64_t>(blocks.size());
+    for_each_task<T>(tasks, scratch, [&](int64_t task, T* own) {
+      // The last rows of a causal head take longest: begin with them.
+      const RowBlock& block = blocks[static_cast<size_t>(tasks - 1 - task)];
+      const ExactPiece& piece = call.pieces[block.piece];
+      kernels::exact_rows<T>(head_of<T>(call, piece), packed(block.piece), block.begin,
+                             block.end,
+                             rows_of<T>(to.out, piece, piece.row, piece.rows),
+                             rows_of<T>(to.stats, piece, piece.row, piece.rows), own);
+    });
+  }
+}
+
+}  // namespace
+
+ExactForward exact_forward_cpu(const ExactCall& call) {
+  const auto options = call.q.options();
+  const std::vector<int64_t> shape = {call.b, call.h, call.n, call.e};
+  ExactForward to;
+  to.out = call.covers ? at::empty(shape, options) : at::zeros(shape, options);
+  to.stats = at::empty({call.b, call.h, call.n, 2}, options);
+  AT_DISPATCH_FLOATING_TYPES(call.q.scalar_type(), "exact_attention",
+                             [&] { forward<scalar_t>(call, to); });
+  return to;
+}
+
+}  // namespace lagwise::ops
