@@ -37,12 +37,15 @@ fs::path folder_of(const fs::path& file) {
   return file.has_parent_path() ? file.parent_path() : fs::path(".");
 }
 
+// A link or pipe in the place of the temporary file is not ours: refused.
+constexpr int kOwnFile = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+
 // Opens `name` and locks it, or returns -1 with errno set. Between opening and
 // locking, the writer before us may have renamed it: then what we hold is the
 // finished file, and truncating it would be the very thing we promise not to do.
 int open_locked(const std::string& name) {
   for (;;) {
-    const int opened = open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    const int opened = open(name.c_str(), kOwnFile, 0666);
     if (opened < 0) return -1;
     struct stat held, named;
     const bool locked = flock(opened, LOCK_EX | LOCK_NB) == 0;

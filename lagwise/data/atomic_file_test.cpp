@@ -143,6 +143,13 @@ TEST_F(AtomicFileTest, RefusesASecondWriter) {
   EXPECT_EQ(contents(file), "first");
 }
 
+TEST_F(AtomicFileTest, DoesNotFollowALinkInTheTemporaryPlace) {
+  replace_file(folder / "precious", "kept");
+  fs::create_symlink(folder / "precious", file + ".tmp");
+  EXPECT_THROW(replace_file(file, "new"), std::runtime_error);
+  EXPECT_EQ(contents(folder / "precious"), "kept");
+}
+
 TEST_F(AtomicFileTest, TakesOverWhatAKilledWriterLeft) {
   replace_file(file, "old");
   const pid_t child = fork();

@@ -33,7 +33,7 @@ class Dice {
 
  private:
   NoiseRow row_;
-  std::array<double, 64> drawn_{};  // drawn in blocks: four at a time cost one
+  std::array<double, 4> drawn_{};  // four at a time cost the noise no more than one
   int64_t at_ = 0;
 };
 

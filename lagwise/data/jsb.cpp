@@ -42,7 +42,8 @@ class JsbReader {
         // An unsigned number beyond 2^63 would turn negative.
         const bool pitch =
             step[v].is_number_unsigned() && step[v].get<uint64_t>() < 128;
-        holds(pitch || step[v] == -1, "pitches from 0 to 127, or -1 for a rest");
+        const bool rest = !step[v].is_number_unsigned() && step[v] == -1;
+        holds(pitch || rest, "pitches from 0 to 127, or -1 for a rest");
         voices[v] = step[v].get<int>();
       }
     }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kStream = 0x4C4F;  // of the noise: this generator's own
 constexpr double kOperator = 0.25;
-constexpr int64_t kGiveUp = 1000000;  // trees in a row without a new one
+constexpr int64_t kGiveUp = 100000;  // trees in a row without a new one
 
 /// Grows one tree, depth first, writing it as it goes.
 class Tree {

@@ -47,7 +47,7 @@ class TokenScheme {
  public:
   virtual ~TokenScheme() = default;
   virtual const Vocabulary& vocabulary() const = 0;
-  virtual Tokenised encode(const Music& music) const = 0;
+  virtual Tokenised encode(const Music& music) const = 0;  ///< of tidy music
 
   /// The music of any ids whatever, tidy (data/music.h): tokens without sense where
   /// they stand, and ids outside the vocabulary, are passed over.

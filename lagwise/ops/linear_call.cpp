@@ -228,7 +228,7 @@ void check_log_scale(const LinearCall& call, bool step) {
               ": expected eps = 0 with log_scale, where sums have no fixed scale, got ",
               call.eps);
   TORCH_CHECK(
-      call.map.kind == FeatureMap::Kind::none, call.op,
+      call.map.kind == kernels::FeatureMap::Kind::none, call.op,
       ": expected feature_map 'none' with log_scale, got another; give features");
   TORCH_CHECK(call.s.defined() == call.max.defined(), call.op,
               ": expected s and m of a state together with log_scale, got only ",
