@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/exp.h>
 #include <ATen/ops/full.h>
@@ -12,6 +13,8 @@
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
+
+#include "lagwise/ops/toeplitz_linear.h"
 
 namespace lagwise {
 namespace {
@@ -27,6 +30,21 @@ std::unique_ptr<FeatureMap> nested_map(Spec& spec) {
 at::Tensor scaled(const Features& f) {
   if (!f.log_scale.defined()) return f.x;
   return f.x * f.log_scale.exp().unsqueeze(-1);
+}
+
+/// The same but for one factor a head, which a quotient does not see and which keeps
+/// the largest in range.
+at::Tensor scaled_to_one(const Features& f) {
+  if (!f.log_scale.defined() || f.log_scale.numel() == 0) return f.x;
+  const at::Tensor most = f.log_scale.detach().amax(-1, true);
+  return f.x * (f.log_scale - most).exp().unsqueeze(-1);
+}
+
+/// x [B, H, N, ..] with zeros in the rows past the length of each sequence.
+at::Tensor without_padding(const at::Tensor& x, const at::Tensor& lengths) {
+  if (!lengths.defined()) return x;
+  const at::Tensor real = at::arange(x.size(2), at::kLong).lt(lengths.unsqueeze(1));
+  return x * real.view({x.size(0), 1, x.size(2), 1}).to(x.scalar_type());
 }
 
 Spec checked_name(std::string_view text) {
@@ -126,6 +144,22 @@ at::Tensor LinearAttention::bare(const LinearInputs& inputs) const {
 
 at::Tensor LinearAttention::attend(const LinearInputs& inputs) const {
   return norm_.apply(bare(inputs));
+}
+
+/// A key whose features are zero weighs nothing, above and below: that is how padding
+/// stays out.
+at::Tensor LinearAttention::attend_by_lag(const LinearInputs& inputs,
+                                          const at::Tensor& lag_bias) const {
+  if (!divides_ || !inputs.mapped || inputs.causal || inputs.q_norm.x.defined())
+    throw std::invalid_argument(
+        "linear: expected full attention over features divided by their own sum with a "
+        "bias by lag, got another kind");
+  const at::Tensor& hidden =
+      inputs.key_lengths.defined() ? inputs.key_lengths : inputs.lengths;
+  const at::Tensor keys = without_padding(scaled_to_one(inputs.k), hidden);
+  const at::Tensor out =
+      ops::toeplitz_linear(inputs.q.x, keys, inputs.v, lag_bias, eps_);
+  return norm_.apply(without_padding(out, inputs.lengths));
 }
 
 /// As many as have features of 8 MB together, shared out evenly to the threads.

@@ -81,7 +81,13 @@ class LinearAttention {
   /// [B, H, N, E], normed.
   at::Tensor attend(const LinearInputs& inputs) const;
 
-  /// The same, beginning from a state and handing on the next.
+  /// Full attention with a bias by lag [1|H, N+M-1], in O(N log N) by FFT
+  /// (ops/toeplitz_linear.h). It divides, so `divides()` must hold, and takes features:
+  /// `mapped`. Without a state: each call needs all keys.
+  at::Tensor attend_by_lag(const LinearInputs& inputs,
+                           const at::Tensor& lag_bias) const;
+
+  /// The same as attend, beginning from a state and handing on the next.
   ops::LinearResult attend(const LinearInputs& inputs,
                            const ops::LinearState& from) const;
 

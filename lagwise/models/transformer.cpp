@@ -34,6 +34,33 @@ void check_tokens(const at::Tensor& tokens, int64_t vocabulary) {
                                 std::to_string(lowest < 0 ? lowest : top));
 }
 
+/// Between two sequences an encoding must act on queries, keys or scores: what is added
+/// to an input is there already.
+std::shared_ptr<Encoding> make_cross_encoding(const ModelConfig& config) {
+  auto made = nn::make_encoding_for(config.cross_attention, config.cross_encoding,
+                                    head_shape(config));
+  if (made->traits().stage == Traits::Stage::input && !made->traits().relative)
+    throw std::invalid_argument(
+        "model.cross_encoding: expected none or an encoding of queries, keys or "
+        "scores, got '" +
+        config.cross_encoding + "', which is added to an input");
+  return made;
+}
+
+void check_next(const StackState& state, const at::Tensor& tokens,
+                const at::Tensor& lengths) {
+  const auto batch = static_cast<int64_t>(state.taken.size());
+  if (tokens.dim() != 2 || tokens.size(0) != batch || tokens.size(1) < 1)
+    throw std::invalid_argument(
+        "expected tokens [B, N] with B = " + std::to_string(batch) + " and N >= 1");
+  if (!lengths.defined()) return;
+  if (lengths.dim() != 1 || lengths.size(0) != batch ||
+      lengths.scalar_type() != at::kLong || lengths.min().item<int64_t>() < 0 ||
+      lengths.max().item<int64_t>() > tokens.size(1))
+    throw std::invalid_argument("expected lengths [B] from 0 to N = " +
+                                std::to_string(tokens.size(1)));
+}
+
 }  // namespace
 
 int64_t StackState::bytes() const {
@@ -42,8 +69,9 @@ int64_t StackState::bytes() const {
     if (block.self) sum += block.self->bytes();
     if (block.heard) sum += block.heard->bytes();
   }
-  for (const at::Tensor& x : code.tensors)
-    if (x.defined()) sum += static_cast<int64_t>(x.nbytes());
+  for (const Code& code : codes)
+    for (const at::Tensor& x : code.tensors)
+      if (x.defined()) sum += static_cast<int64_t>(x.nbytes());
   return sum;
 }
 
@@ -51,13 +79,14 @@ Stack::Stack(const ModelConfig& config, bool causal, bool listens, nn::Initial& 
     : config_(config),
       causal_(causal),
       listens_(listens),
-      encoding_(make_encoding(config.encoding, head_shape(config))) {
+      place_(initial.next),
+      encoding_(nn::make_encoding_for(config.attention, config.encoding,
+                                      head_shape(config))) {
   const double deviation = 1.0 / std::sqrt(static_cast<double>(config.dim));
   embed_ = initial.normal({config.vocabulary, config.dim}, deviation);
   register_module("embed",
                   std::make_shared<nn::Holder>(Parameters{{"weight", embed_}}));
-  if (listens_)
-    cross_encoding_ = make_encoding(config.cross_encoding, head_shape(config));
+  if (listens_) cross_encoding_ = make_cross_encoding(config);
   if (const Parameters shared = encoding_->shared(); !shared.empty())
     register_module("pos", std::make_shared<nn::Holder>(shared));
   if (listens_ && !cross_encoding_->shared().empty())
@@ -99,20 +128,23 @@ at::Tensor Stack::forward(const Batch& batch, const Draw& draw, const at::Tensor
                           const at::Tensor& other) {
   at::Tensor x = embed(batch.tokens);
   nn::Pass pass;
-  pass.at = {.causal = causal_, .grid = config_.grid, .horizon = config_.length};
+  pass.at = {.causal = causal_, .horizon = config_.length};
+  const auto axes = static_cast<int64_t>(config_.grid.size());
+  if (!causal_ && axes > 1 && axes <= encoding_->traits().dims)
+    pass.at.grid = config_.grid;  // others see the cells one after another
   pass.draw = draw;
   pass.dropout = is_training() ? config_.dropout : 0;
   pass.lengths = batch.lengths;
   if (front.defined()) {
     x = at::cat({front.expand({x.size(0), 1, x.size(2)}), x}, 1);
-    pass.at.off_grid = config_.grid.empty() ? 0 : 1;
+    pass.at.off_grid = pass.at.grid.empty() ? 0 : 1;
     if (batch.lengths.defined()) pass.lengths = batch.lengths + 1;
   }
   const int64_t n = x.size(1);
-  x = nn::dropout(encoding_->embed(x, pass.at), pass.dropout, draw, 4 * config_.layers);
+  x = nn::dropout(encoding_->embed(x, pass.at), pass.dropout, draw, place_);
   pass.code = encoding_->code(pass.at, draw, n, n);
   nn::Pass cross = cross_pass(draw, n, other.defined() ? other.size(1) : 0);
-  cross.lengths = batch.lengths, cross.key_lengths = batch.source_lengths;
+  cross.key_lengths = batch.source_lengths;
   for (const auto& block : blocks_) x = block->forward(x, pass, other, &cross);
   return norm_->forward(x);
 }
@@ -129,25 +161,58 @@ StackState Stack::start(int64_t batch, const Draw& draw, const at::Tensor& other
   return state;
 }
 
-at::Tensor Stack::extend(StackState& state, const at::Tensor& tokens,
-                         const at::Tensor& lengths) {
-  const int64_t n = tokens.size(1), first = state.taken.empty() ? 0 : state.taken[0];
+/// The pass over the next rows of each sequence, with their code.
+nn::Pass Stack::next_pass(StackState& state, int64_t rows) const {
+  const int64_t first = state.taken.empty() ? 0 : state.taken[0];
   const bool together = std::all_of(state.taken.begin(), state.taken.end(),
                                     [&](int64_t taken) { return taken == first; });
   nn::Pass pass;
   pass.at = {.query_start = first, .key_start = first, .horizon = config_.length};
+  pass.draw = state.draw;
   if (!together) {
     const at::Tensor starts = at::tensor(state.taken, at::kLong).unsqueeze(1);
-    pass.at.query_at = pass.at.key_at = starts + at::arange(n, at::kLong);
+    pass.at.query_at = pass.at.key_at = starts + at::arange(rows, at::kLong);
+    pass.starts = state.taken;
   }
-  pass.draw = state.draw;
+  if (state.codes.empty()) state.codes.resize(1);
+  state.codes.resize(together ? 1 : state.taken.size(), state.codes[0]);
+  for (size_t i = 0; i < state.codes.size(); ++i) {
+    const Placement at =
+        together ? pass.at : nn::placement_of(pass, static_cast<int64_t>(i));
+    state.codes[i] = encoding_->code(at, state.draw, rows, rows, &state.codes[i]);
+  }
+  if (together)
+    pass.code = state.codes[0];
+  else
+    pass.codes = state.codes;
+  return pass;
+}
+
+/// The same places, asking keys that were taken in before.
+nn::Pass Stack::next_cross_pass(const nn::Pass& pass, int64_t rows) const {
+  nn::Pass cross;
+  if (!listens_) return cross;
+  cross.at = {.query_start = pass.at.query_start,
+              .query_at = pass.at.query_at,
+              .causal = false,
+              .horizon = config_.length};
+  cross.draw = pass.draw, cross.starts = pass.starts;
+  for (size_t b = 0; b < cross.starts.size(); ++b)
+    cross.codes.push_back(cross_encoding_->code(
+        nn::placement_of(cross, static_cast<int64_t>(b)), cross.draw, rows, 0));
+  if (cross.starts.empty())
+    cross.code = cross_encoding_->code(cross.at, cross.draw, rows, 0);
+  return cross;
+}
+
+at::Tensor Stack::extend(StackState& state, const at::Tensor& tokens,
+                         const at::Tensor& lengths) {
+  check_next(state, tokens, lengths);
+  const int64_t n = tokens.size(1);
+  nn::Pass pass = next_pass(state, n);
   pass.lengths = lengths;
+  const nn::Pass cross = next_cross_pass(pass, n);
   at::Tensor x = encoding_->embed(embed(tokens), pass.at);
-  const bool begun = !state.code.tensors.empty();
-  pass.code = encoding_->code(pass.at, state.draw, n, n, begun ? &state.code : nullptr);
-  state.code = pass.code;
-  nn::Pass cross = cross_pass(state.draw, n, 0);
-  cross.at.query_start = first;
   for (size_t i = 0; i < blocks_.size(); ++i)
     x = blocks_[i]->extend(state.blocks[i], x, pass, &cross);
   for (size_t b = 0; b < state.taken.size(); ++b)

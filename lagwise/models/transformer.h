@@ -15,7 +15,8 @@ struct StackState {
   std::vector<nn::BlockState> blocks;
   std::vector<int64_t> taken;  ///< tokens of each sequence so far
   Draw draw;                   ///< one moment for the whole sequence
-  Code code;                   ///< of the rows before, for encodings with a window
+  std::vector<Code> codes;     ///< of the rows before, for encodings with a window: one
+                               ///<   for all while they stand at the same place
   int64_t bytes() const;
 };
 
@@ -43,9 +44,12 @@ class Stack : public torch::nn::Module {
  private:
   at::Tensor embed(const at::Tensor& tokens) const;
   nn::Pass cross_pass(const Draw& draw, int64_t queries, int64_t keys) const;
+  nn::Pass next_pass(StackState& state, int64_t rows) const;
+  nn::Pass next_cross_pass(const nn::Pass& pass, int64_t rows) const;
 
   ModelConfig config_;
   bool causal_, listens_;
+  int64_t place_;  // of the dropout of the input
   std::shared_ptr<Encoding> encoding_, cross_encoding_;
   at::Tensor embed_;
   std::vector<std::shared_ptr<nn::Block>> blocks_;

@@ -10,7 +10,7 @@ namespace lagwise::nn {
 Block::Block(const BlockConfig& config, std::shared_ptr<Encoding> encoding,
              Initial& initial, const AttentionConfig* cross,
              std::shared_ptr<Encoding> cross_encoding)
-    : pre_norm_(config.pre_norm), layer_(config.self.layer) {
+    : pre_norm_(config.pre_norm), place_(initial.next) {
   const int64_t dim = config.self.dim;
   const auto norm = [&](const char* name) {
     return register_module(name, std::make_shared<Norm>(config.norm, dim));
@@ -34,7 +34,7 @@ Block::Block(const BlockConfig& config, std::shared_ptr<Encoding> encoding,
 at::Tensor Block::add(const at::Tensor& x, const std::shared_ptr<Norm>& norm,
                       const Pass& pass, int64_t which, const Inner& inner) const {
   const at::Tensor y = inner(pre_norm_ ? norm->forward(x) : x);
-  const at::Tensor sum = x + dropout(y, pass.dropout, pass.draw, 4 * layer_ + which);
+  const at::Tensor sum = x + dropout(y, pass.dropout, pass.draw, place_ + which);
   return pre_norm_ ? sum : norm->forward(sum);
 }
 

@@ -49,7 +49,7 @@ class Block : public torch::nn::Module {
   at::Tensor feed_forward(const at::Tensor& x) const;
 
   bool pre_norm_;
-  int64_t layer_;
+  int64_t place_;  // of its dropout
   std::shared_ptr<MultiHeadAttention> attn_, cross_;
   std::shared_ptr<Norm> attn_norm_, cross_norm_, ff_norm_;
   std::shared_ptr<LinearLayer> ff_in_, ff_out_;

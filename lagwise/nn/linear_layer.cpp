@@ -41,8 +41,7 @@ at::Tensor Norm::forward(const at::Tensor& x) const {
 }
 
 Holder::Holder(const std::vector<std::pair<std::string, at::Tensor>>& parameters) {
-  for (const auto& [name, tensor] : parameters)
-    register_parameter(name, tensor, tensor.requires_grad());
+  for (const auto& [name, tensor] : parameters) register_parameter(name, tensor);
 }
 
 }  // namespace lagwise::nn

@@ -9,20 +9,23 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
+
+#include <stdexcept>
 
 #include "lagwise/attention/linear.h"
 #include "lagwise/nn/mixer.h"
-#include "lagwise/ops/toeplitz_linear.h"
 
 namespace lagwise::nn {
 namespace {
 
 struct LinearMemory : MixerState {
   ops::LinearState state;
+  at::Tensor k, v, key_lengths;  // of cross attention by lag, which has no state
   int64_t bytes() const override {
     int64_t sum = 0;
-    for (const at::Tensor* x : {&state.s, &state.z, &state.m})
+    for (const at::Tensor* x : {&state.s, &state.z, &state.m, &k, &v})
       if (x->defined()) sum += static_cast<int64_t>(x->nbytes());
     return sum;
   }
@@ -32,11 +35,16 @@ class LinearMixer : public Mixer {
  public:
   LinearMixer(std::string_view text, const MixerPlace& place,
               std::shared_ptr<Encoding> encoding, Layer layer)
-      : attention_(text, {place.shape.heads, encoding->width(),
-                          place.shape.value_width(), place.shape.dim}),
+      : attention_(text,
+                   {place.shape.heads, place.shape.dim, place.shape.value_width()}),
         place_(place),
         encoding_(std::move(encoding)),
-        layer_(std::move(layer)) {}
+        layer_(std::move(layer)) {
+    if (by_lag() && !attention_.divides())
+      throw std::invalid_argument(
+          "linear: expected a denominator with an encoding by lag in full attention, "
+          "got denominator=none");
+  }
 
   Parameters parameters() const override { return attention_.parameters(); }
 
@@ -65,6 +73,10 @@ class LinearMixer : public Mixer {
   std::unique_ptr<MixerState> listen(const at::Tensor& k, const at::Tensor& v,
                                      const Pass& pass) const override {
     auto heard = std::make_unique<LinearMemory>();
+    if (by_lag()) {
+      heard->k = k, heard->v = v, heard->key_lengths = pass.key_lengths;
+      return heard;
+    }
     const Joined x = join(k.narrow(2, 0, 0), k, v, pass);
     heard->state = attention_.attend(x.inputs, {}).state;
     return heard;
@@ -73,13 +85,11 @@ class LinearMixer : public Mixer {
   at::Tensor ask(const MixerState& heard, const at::Tensor& q,
                  const Pass& pass) const override {
     const auto& memory = static_cast<const LinearMemory&>(heard);
-    Pass alone = pass;
-    alone.key_lengths = {};
+    if (by_lag()) return ask_by_lag(memory, q, pass);
     const at::Tensor none = q.narrow(2, 0, 0);
-    const Joined x =
-        join(q, none,
-             at::zeros({q.size(0), q.size(1), 0, memory.state.s.size(3)}, q.options()),
-             alone);
+    const at::Tensor no_values =
+        at::zeros({q.size(0), q.size(1), 0, memory.state.s.size(3)}, q.options());
+    const Joined x = join(q, none, no_values, pass);
     return attention_.attend(x.inputs, memory.state).out;
   }
 
@@ -89,6 +99,31 @@ class LinearMixer : public Mixer {
     LinearInputs inputs;
     at::Tensor lag_bias;  // full attention only
   };
+
+  /// Full attention with a factor for every lag does not split, and keeps no state.
+  bool by_lag() const {
+    return !place_.causal && encoding_->traits().stage == Traits::Stage::score;
+  }
+
+  /// Sequence by sequence where they stand at different places, and so have other lags.
+  at::Tensor ask_by_lag(const LinearMemory& memory, const at::Tensor& q,
+                        const Pass& pass) const {
+    const auto mix_at = [&](const Placement& at, int64_t b, int64_t count) {
+      const auto some = [&](const at::Tensor& x) {
+        return x.defined() ? x.narrow(0, b, count) : x;
+      };
+      Pass here;
+      here.at = at, here.draw = pass.draw;
+      here.key_lengths = some(memory.key_lengths);
+      here.code = encoding_->code(at, pass.draw, q.size(2), memory.k.size(2));
+      return mix(some(q), some(memory.k), some(memory.v), here);
+    };
+    if (pass.starts.empty()) return mix_at(pass.at, 0, q.size(0));
+    std::vector<at::Tensor> out;
+    for (int64_t b = 0; b < q.size(0); ++b)
+      out.push_back(mix_at(placement_of(pass, b), b, 1));
+    return at::cat(out, 0);
+  }
 
   Joined join(const at::Tensor& raw_q, const at::Tensor& raw_k, const at::Tensor& v,
               const Pass& pass) const {
@@ -100,6 +135,8 @@ class LinearMixer : public Mixer {
     LinearInputs& to = x.inputs;
     to.v = v, to.causal = pass.at.causal;
     to.lengths = pass.lengths, to.key_lengths = pass.key_lengths;
+    if (to.key_lengths.defined() && !to.lengths.defined())
+      to.lengths = at::full({raw_q.size(0)}, raw_q.size(2), at::kLong);
     const at::Tensor q = attention_.add_bias(raw_q, Side::query);
     const at::Tensor k = attention_.add_bias(raw_k, Side::key);
     const auto features = [&](const at::Tensor& rows, Side side) {
@@ -108,18 +145,18 @@ class LinearMixer : public Mixer {
     Encoded encoded;
     if (after) {
       to.q = features(q, Side::query), to.k = features(k, Side::key);
-      encoded = encoding_->encode(to.q.x, to.k.x, pass.code, layer_, pass.at);
+      encoded = encode_rows(*encoding_, to.q.x, to.k.x, layer_, pass);
       if (encoding_->traits().denominator == Traits::Denominator::separate)
         to.q_norm = to.q, to.k_norm = to.k;
       to.q.x = encoded.q, to.k.x = encoded.k;
     } else {
-      encoded = encoding_->encode(q, k, pass.code, layer_, pass.at);
-      to.mapped = !attention_.fuses();
-      to.q = to.mapped ? features(encoded.q, Side::query) : Features{encoded.q};
-      to.k = to.mapped ? features(encoded.k, Side::key) : Features{encoded.k};
+      encoded = encode_rows(*encoding_, q, k, layer_, pass);
+      to.mapped = by_lag() || !attention_.fuses();
+      to.q = to.mapped ? features(encoded.q, Side::query) : Features{encoded.q, {}};
+      to.k = to.mapped ? features(encoded.k, Side::key) : Features{encoded.k, {}};
     }
     if (pass.at.causal) to.decay = encoded.decay;
-    if (!pass.at.causal) x.lag_bias = encoded.lag_bias;
+    if (by_lag()) x.lag_bias = encoded.lag_bias;
     return x;
   }
 
@@ -135,6 +172,10 @@ const RegisterMixer registered({
     .serves =
         [](const Traits& encoding, bool causal) {
           return causal ? encoding.linear_causal : encoding.linear_full;
+        },
+    .feature_width =
+        [](std::string_view text, int64_t dim) {
+          return LinearAttention(text, {1, dim}).map().width(dim);
         },
     .make = [](std::string_view text, const MixerPlace& place,
                std::shared_ptr<Encoding> encoding,

@@ -30,6 +30,18 @@ RegisterMixer::RegisterMixer(MixerRow row) { registry().add(row); }
 
 const std::vector<MixerRow>& mixers() { return registry().rows(); }
 
+std::shared_ptr<Encoding> make_encoding_for(std::string_view attention,
+                                            const std::string& text, HeadShape shape) {
+  std::shared_ptr<Encoding> made = make_encoding(text, shape);
+  if (made->traits().stage != Traits::Stage::after_map) return made;
+  const int64_t width =
+      registry().find(Spec(attention).name()).feature_width(attention, shape.dim);
+  if (width == shape.dim) return made;
+  shape.value_dim = shape.value_width(), shape.model_dim = shape.model_width();
+  shape.dim = width;
+  return make_encoding(text, shape);
+}
+
 std::unique_ptr<Mixer> make_mixer(std::string_view text, const MixerPlace& place,
                                   const std::string& encoding_text,
                                   std::shared_ptr<Encoding> encoding, Layer layer) {

@@ -56,6 +56,8 @@ struct MixerRow {
   std::string_view name;
   std::string_view summary;
   bool (*serves)(const Traits& encoding, bool causal);
+  /// The width of the rows an encoding after the feature map sees, of heads of width D.
+  int64_t (*feature_width)(std::string_view text, int64_t dim);
   std::unique_ptr<Mixer> (*make)(std::string_view text, const MixerPlace& place,
                                  std::shared_ptr<Encoding> encoding, Layer layer);
 };
@@ -65,6 +67,11 @@ struct RegisterMixer {
 };
 
 const std::vector<MixerRow>& mixers();
+
+/// The encoding of that text for heads of that shape, as that attention needs it: one
+/// that acts after a feature map is as wide as the features.
+std::shared_ptr<Encoding> make_encoding_for(std::string_view attention,
+                                            const std::string& text, HeadShape shape);
 
 /// From "linear:map=elu1" or "exact". std::invalid_argument lists the legal names, or,
 /// where the attention cannot serve the encoding, the encodings it can.

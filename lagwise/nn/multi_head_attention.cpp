@@ -22,7 +22,9 @@ MultiHeadAttention::MultiHeadAttention(const AttentionConfig& config,
   const Layer layer{config.layer, config.layers,
                     encoding->layer(config.layer, config.layers)};
   if (!layer.own.empty()) register_module("pos", std::make_shared<Holder>(layer.own));
-  const MixerPlace place{encoding->shape(), config.layer, config.layers, config.causal};
+  const HeadShape shape{
+      .heads = config.heads, .dim = config.dim / config.heads, .model_dim = config.dim};
+  const MixerPlace place{shape, config.layer, config.layers, config.causal};
   mixer_ = make_mixer(config.attention, place, config.encoding_text, encoding, layer);
   for (const auto& [name, tensor] : mixer_->parameters())
     register_parameter(name, tensor, tensor.requires_grad());

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "lagwise/encodings/encoding.h"
 #include "lagwise/ops/encoded.h"
 
@@ -10,9 +12,23 @@ struct Pass {
   Placement at = {};
   Draw draw = {};
   Code code = {};               ///< of the encoding, at these positions
-  at::Tensor lengths = {};      ///< [B]: real rows of the queries; undefined: all
-  at::Tensor key_lengths = {};  ///< [B]: those of the keys, where they are others
+  at::Tensor lengths = {};      ///< [B]: real rows of each sequence; undefined: all
+  at::Tensor key_lengths = {};  ///< [B]: of the keys, in cross attention
   double dropout = 0;           ///< 0 outside of training
+
+  /// Sequences that stand at different places, while decoding: where the queries of
+  /// each begin, and its code. `at` then holds all positions as well, [B, N].
+  std::vector<int64_t> starts = {};
+  std::vector<Code> codes = {};
 };
+
+/// Where sequence b of such a pass stands.
+Placement placement_of(const Pass& pass, int64_t b);
+
+/// Queries and keys of a pass, encoded. Where sequences stand at different places each
+/// is encoded by itself, so that encodings without explicit positions serve as well;
+/// tables by lag are then those of the first sequence.
+Encoded encode_rows(Encoding& encoding, const at::Tensor& q, const at::Tensor& k,
+                    const Layer& layer, const Pass& pass);
 
 }  // namespace lagwise::nn

@@ -1,0 +1,31 @@
+#include "lagwise/nn/pass.h"
+
+#include <ATen/ops/cat.h>
+
+namespace lagwise::nn {
+
+Placement placement_of(const Pass& pass, int64_t b) {
+  Placement at = pass.at;
+  at.query_start = pass.starts[static_cast<size_t>(b)];
+  if (at.key_at.defined()) at.key_start = at.query_start;  // self attention
+  at.query_at = at.key_at = at::Tensor();
+  return at;
+}
+
+Encoded encode_rows(Encoding& encoding, const at::Tensor& q, const at::Tensor& k,
+                    const Layer& layer, const Pass& pass) {
+  if (pass.starts.empty()) return encoding.encode(q, k, pass.code, layer, pass.at);
+  Encoded all;
+  std::vector<at::Tensor> queries, keys;
+  for (int64_t b = 0; b < q.size(0); ++b) {
+    Encoded one = encoding.encode(q.narrow(0, b, 1), k.narrow(0, b, 1),
+                                  pass.codes[static_cast<size_t>(b)], layer,
+                                  placement_of(pass, b));
+    queries.push_back(one.q), keys.push_back(one.k);
+    if (b == 0) all = std::move(one);
+  }
+  all.q = at::cat(queries, 0), all.k = at::cat(keys, 0);
+  return all;
+}
+
+}  // namespace lagwise::nn
