@@ -1,16 +1,6 @@
 # lagwise_golden_test runs the reference tensors of any folder in the formats of
 # tests/golden; see tests/golden_runner/main.cpp.
 file(GLOB golden_sources CONFIGURE_DEPENDS tests/golden_runner/*.cpp)
-# Handlers of what another branch of work brings are built once it is there.
-macro(lagwise_golden_needs header)
-  if(NOT EXISTS ${PROJECT_SOURCE_DIR}/lagwise/${header})
-    foreach(handler ${ARGN})
-      list(REMOVE_ITEM golden_sources ${PROJECT_SOURCE_DIR}/tests/golden_runner/${handler}.cpp)
-    endforeach()
-  endif()
-endmacro()
-lagwise_golden_needs(ops/exact_attention.h exact_call exact random_features)
-lagwise_golden_needs(attention/linear.h random_features lrpe)
 add_executable(lagwise_golden_test ${golden_sources})
 target_link_libraries(lagwise_golden_test PRIVATE lagwise_flags lagwise
                       OpenMP::OpenMP_CXX nlohmann_json::nlohmann_json)

@@ -100,10 +100,10 @@ BUGS = [
         "lagwise/kernels/denominator_gradient.cpp", "divisor <= floor ? T{0} : -dot",
         "divisor < floor ? T{0} : -dot"),
     Bug("normaliser's path into dk cut", "ops", BACKWARD,
-        "reversed(values(strip.head)), reversed(gradient(strip.head)),",
-        "reversed(values(strip.head)), [&] { static const T zero = 0; "
-        "Rows<T> x = reversed(gradient(strip.head)); "
-        "if (x.extra.data) x.extra = {&zero, call_.n, 1, 0, 1}; return x; }(),"),
+        "pass_backwards(strip.head, values(strip.head), gradient(strip.head),",
+        "pass_backwards(strip.head, values(strip.head), [&] { static const T zero = 0; "
+        "Rows<T> x = gradient(strip.head); "
+        "if (x.extra.data) x.extra = {&zero, x.x.rows, 1, 0, 1}; return x; }(),"),
     Bug("gradient of the given state not faded by the first step", "ops", BACKWARD,
         "return std::exp(log(0, call_.decay_by == DecayBy::head ? 0 : d));",
         "return T{1} + 0 * log(0, call_.decay_by == DecayBy::head ? 0 : d);"),

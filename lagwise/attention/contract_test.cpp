@@ -201,7 +201,7 @@ TEST_P(FeatureMapContract, StridesAreHonoured) {
 
 // 6. No NaN: tokens of zeros, and large ones.
 TEST_P(FeatureMapContract, NoNanFromZerosOrLargeNumbers) {
-  for (double size : {0.0, 10.0}) {
+  for (double size : {0.0, 30.0}) {
     Rows x = random_rows(20, 20, 6, 5);
     const Layer layer(text(), x);
     Rows at = {x.q * size, x.k * size, x.v};

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "lagwise/cli/checks.h"
-#include "lagwise/cli/replace_file.h"
+#include "lagwise/data/atomic_file.h"
 #include "lagwise/encodings/kernel_by_lag.h"
 #include "lagwise/report/chart.h"
 
@@ -175,7 +175,7 @@ std::string table(const report::Chart& chart, bool html) {
 }
 
 void run(const Flags& flags) {
-  if (!flags.html.empty()) check_replaceable(flags.html);
+  if (!flags.html.empty()) data::check_replaceable(flags.html);
   const c10::InferenceMode no_graph;
   const Kernel kernel = kernel_of(flags, flags.text, reach_of(flags));
   std::vector<report::Chart> charts = {kernel_chart(flags, kernel)};
@@ -189,8 +189,9 @@ void run(const Flags& flags) {
   if (!flags.html.empty()) {
     std::string body = "<p>" + note + "</p>\n";
     for (const report::Chart& chart : charts) body += report::svg_chart(chart);
-    replace_file(flags.html, report::html_page("lagwise encodings show " + flags.text,
-                                               body + table(charts[0], true)));
+    data::replace_file(flags.html,
+                       report::html_page("lagwise encodings show " + flags.text,
+                                         body + table(charts[0], true)));
   }
   for (const report::Chart& chart : charts) fmt::print("{}\n", terminal_chart(chart));
   fmt::print("{}{}\n", table(charts[0], false), note);

@@ -10,7 +10,9 @@
 
 #include "lagwise/encodings/encoding.h"
 #include "lagwise/encodings/kernel_by_lag.h"
+#include "lagwise/ops/exact_attention.h"
 #include "lagwise/ops/linear_attention.h"
+#include "lagwise/ops/toeplitz_linear.h"
 
 namespace lagwise::testing {
 
@@ -93,6 +95,9 @@ class Subject {
       options.q_norm = q, options.k_norm = k;
     }
     if (at.causal) options.decay = encoded.decay;
+    if (!at.causal && encoded.lag_bias.defined())
+      return ops::toeplitz_linear(elu1(encoded.q), elu1(encoded.k), heads(x),
+                                  encoded.lag_bias);
     const auto result = ops::linear_attention_stateful(
         encoded.q, encoded.k, heads(x), stream ? stream->state : ops::LinearState(),
         options);
@@ -100,14 +105,17 @@ class Subject {
     return result.out;
   }
 
-  /// Softmax of the scores, for encodings that serve exact attention alone.
+  /// Exact attention, for encodings that serve no other.
   at::Tensor attend_exactly(const at::Tensor& x, const Placement& at) {
-    at::Tensor s = scores(x, x, at);
-    if (at.causal) {
-      const at::Tensor hidden = at::ones({x.size(1), x.size(1)}, at::kBool).triu(1);
-      s = s.masked_fill(hidden, -1e30);
-    }
-    return at::matmul(s.softmax(-1), heads(x));
+    const at::Tensor e = encoding_->embed(x, at);
+    const Encoded encoded = encode(heads(e), keys(e), at);
+    ops::ExactOptions options;
+    options.causal = at.causal;
+    options.scale = encoded.scale;
+    options.lag_bias = encoded.lag_bias;
+    options.lag_keys = encoded.lag_keys, options.lag_values = encoded.lag_values;
+    options.query_start = at.query_start, options.key_start = at.key_start;
+    return ops::exact_attention(encoded.q, encoded.k, heads(x), options);
   }
 
   at::Tensor attend_somehow(const at::Tensor& x, const Placement& at) {

@@ -71,6 +71,7 @@ TEST_P(Contract, AnySplitOfAStreamGivesTheSame) {
   const Tensor x64 = subject.input(2, kLong);
   for (const auto type : {at::kDouble, at::kFloat}) {
     const Tensor x = x64.to(type);
+    subject.parameters(type);
     const Tensor whole = subject.attend(x, subject.at(0));
     for (const int64_t piece : {1, 3, 64, 100}) {
       Stream stream;
@@ -320,8 +321,10 @@ TEST_P(Contract, TakesGridsOfAsManyAxesAsItSays) {
   const int64_t dims = subject.traits().dims;
   ASSERT_GE(dims, 1);
   Placement at = subject.at(0, false);
-  const Tensor x = subject.input(1, 17);
-  at.off_grid = 1;
+  // A row without a place stands before a picture, or has nothing added to it.
+  const bool on_input = subject.traits().stage == Traits::Stage::input;
+  at.off_grid = dims > 1 || on_input ? 1 : 0;
+  const Tensor x = subject.input(1, 16 + at.off_grid);
   for (at.grid = {16}; static_cast<int64_t>(at.grid.size()) <= dims;) {
     const Tensor s = subject.scores(x, x, at);
     EXPECT_TRUE(s.isfinite().all().item<bool>()) << at.grid.size() << " axes";

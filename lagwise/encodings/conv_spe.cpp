@@ -157,11 +157,12 @@ class ConvSpe : public Encoding {
       options.z = code.tensors[0].to(q.scalar_type());
       options.z_start = code.tensors[1].data_ptr<int64_t>()[0];
     }
-    Tensor eps, mixed, a = query_kernel_, b = key_kernel_;
+    Tensor eps, mixed, a = query_kernel_.to(q.scalar_type()),
+                       b = key_kernel_.to(q.scalar_type());
     if (options_.gated || off > 0) eps = gate_noise(code.draw, layer.index, q);
     if (options_.gated) {
       // sqrt(sigmoid(x)) by its logarithm: its slope needs no division by zero.
-      const Tensor& gate = layer["gate"];
+      const Tensor gate = layer["gate"].to(q.scalar_type());
       std::vector<int64_t> per_channel(static_cast<size_t>(a.dim()), 1);
       per_channel[0] = a.size(0);
       const Tensor keep = at::log_sigmoid(-gate).mul(0.5).exp().view(per_channel);

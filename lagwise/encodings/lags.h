@@ -30,7 +30,7 @@ inline void refuse_positions(const char* name, const Placement& at) {
     throw std::invalid_argument(std::string(name) +
                                 ": expected rows one after another from query_start "
                                 "and key_start, got explicit positions");
-  if (!at.grid.empty() || at.off_grid != 0)
+  if (at.grid.size() > 1 || at.off_grid != 0)
     throw std::invalid_argument(std::string(name) +
                                 ": expected a line of rows, got a grid");
 }

@@ -21,7 +21,6 @@
 #include <ATen/ops/sin.h>
 
 #include <cmath>
-#include <stdexcept>
 
 #include "lagwise/encodings/encoding.h"
 #include "lagwise/encodings/lags.h"
@@ -31,10 +30,10 @@ namespace {
 
 /// R, [lags, C], angles formed in double.
 at::Tensor sinusoid(const at::Tensor& lag, int64_t width) {
-  const at::Tensor x = at::arange(width / 2, at::kDouble);
+  const at::Tensor x = at::arange((width + 1) / 2, at::kDouble);
   const at::Tensor f = at::exp(x * (-2 * std::log(10000.0) / double(width)));
   const at::Tensor angle = lag.to(at::kDouble).unsqueeze(1) * f;
-  return at::cat({at::sin(angle), at::cos(angle)}, 1);
+  return at::cat({at::sin(angle), at::cos(angle).slice(1, 0, width / 2)}, 1);
 }
 
 class TransformerXl : public Encoding {
@@ -74,10 +73,6 @@ const RegisterEncoding registered({
     .summary = "projected sinusoid of the lag, with global content and position terms",
     .paper = "arXiv:1901.02860",
     .make = [](Spec&, const HeadShape& shape) -> std::unique_ptr<Encoding> {
-      if (shape.model_width() % 2 != 0)
-        throw std::invalid_argument(
-            "transformer_xl: expected an even model width, got " +
-            std::to_string(shape.model_width()));
       return std::make_unique<TransformerXl>(shape);
     },
 });

@@ -181,7 +181,8 @@ inline int64_t fourier_length(int64_t taps, int64_t cells) {
        length <= std::max<int64_t>(256, 2 * least); length *= 2) {
     const int64_t rows = length - taps + 1, blocks = (cells + rows - 1) / rows;
     const int64_t work =
-        blocks * length * (2 + std::bit_width(static_cast<uint64_t>(length)));
+        blocks * length *
+        (2 + static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(length))));
     if (best == 0 || work < best_work) best = length, best_work = work;
   }
   return best;

@@ -316,14 +316,12 @@ void sine_encode_f64(const SineHead& head, const SineMix<double>& mix,
 SineScratchSize sine_scratch_f32(const SineHead& head, const SineMix<float>& mix,
                                  int64_t batch) {
   const SineWork<float> work(head, mix, batch, nullptr, nullptr);
-  return {work.end - static_cast<float*>(nullptr),
-          work.doubles_end - static_cast<double*>(nullptr)};
+  return {work.reals_used, work.doubles_used};
 }
 SineScratchSize sine_scratch_f64(const SineHead& head, const SineMix<double>& mix,
                                  int64_t batch) {
   const SineWork<double> work(head, mix, batch, nullptr, nullptr);
-  return {work.end - static_cast<double*>(nullptr),
-          work.doubles_end - static_cast<double*>(nullptr)};
+  return {work.reals_used, work.doubles_used};
 }
 
 }  // namespace lagwise::kernels::HWY_NAMESPACE

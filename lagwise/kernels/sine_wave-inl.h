@@ -40,35 +40,34 @@ struct SineWork {
   T* code;                // [16, 16, W]
   T* packed;              // [R / W][F][W]
   T* offset;              // [J]           position minus the tile's first
-  T* end;
-  double* frequency;  // [pairs], padded with zeros
-  double* phase;      // [pairs]
-  double* doubles_end;
+  double* frequency;      // [pairs], padded with zeros
+  double* phase;          // [pairs]
+  int64_t reals_used = 0, doubles_used = 0;
 
+  /// Without memory (null), only counts what would be used.
   SineWork(const SineHead& head, const SineMix<T>& mix, int64_t batch, T* reals,
            double* doubles)
       : panels(round_up(mix.width, panel_width<T>()) / panel_width<T>()),
         pairs(round_up(head.d * head.sines, panel_width<T>())) {
-    const auto take = [](auto*& from, int64_t n) {
-      auto* const at = from;
-      from += round_up(n, 16);
+    const auto take = [](auto* from, int64_t& used, int64_t n) {
+      auto* const at = from ? from + used : nullptr;
+      used += round_up(n, 16);
       return at;
     };
     const int64_t width = panel_width<T>();
-    steps = take(reals, 2 * pairs * kTile);
-    base = take(reals, 2 * pairs);
-    wave = take(reals, head.features() * kTile);
-    mixed = take(reals, std::min(head.d, kGroup) * head.waves() * kTile);
-    x = take(reals, head.d * kTile);
-    dx = take(reals, head.d * kTile);
-    sum = take(reals, std::max<int64_t>(batch, 1) * panels * width * kTile);
-    code = take(reals, 16 * 16 * width);
-    packed = take(reals, mix.z != nullptr ? panels * width * head.features() : 0);
-    offset = take(reals, kTile);
-    end = reals;
-    frequency = take(doubles, pairs);
-    phase = take(doubles, pairs);
-    doubles_end = doubles;
+    steps = take(reals, reals_used, 2 * pairs * kTile);
+    base = take(reals, reals_used, 2 * pairs);
+    wave = take(reals, reals_used, head.features() * kTile);
+    mixed = take(reals, reals_used, std::min(head.d, kGroup) * head.waves() * kTile);
+    x = take(reals, reals_used, head.d * kTile);
+    dx = take(reals, reals_used, head.d * kTile);
+    sum = take(reals, reals_used, std::max<int64_t>(batch, 1) * panels * width * kTile);
+    code = take(reals, reals_used, 16 * 16 * width);
+    packed = take(reals, reals_used,
+                  mix.z != nullptr ? panels * width * head.features() : 0);
+    offset = take(reals, reals_used, kTile);
+    frequency = take(doubles, doubles_used, pairs);
+    phase = take(doubles, doubles_used, pairs);
   }
 };
 

@@ -16,10 +16,11 @@ struct ExactOptions {
   int64_t key_start = 0;                    ///< row i stands at query_start + i, key j
                                             ///<   at key_start + j
   c10::optional<int64_t> window = {};       ///< |lag| < window
-  at::Tensor lengths = {};     ///< int64 [B]: keys past it are hidden. Where N = M the
-                               ///<   rows past it give zeros as well
-  at::Tensor cu_seqlens = {};  ///< int64 [S+1], 0 .. N: B = 1, N = M, and S sequences
-                               ///<   one after another that do not see each other
+
+  /// Ragged batches: see ops/sequences.h. Each sequence counts its rows from its own
+  /// beginning, and packed ones have M - N of their own.
+  at::Tensor lengths = {}, key_lengths = {};        ///< [B]
+  at::Tensor cu_seqlens = {}, key_cu_seqlens = {};  ///< [S + 1], B = 1
 };
 
 /// Exact softmax attention, differentiable once, f32 or f64, any strides, in memory
@@ -30,7 +31,7 @@ struct ExactOptions {
 ///
 /// Shapes  q [B, H, N, D], k [B, H, M, D], v [B, H, M, E] -> [B, H, N, E].
 ///         Tables by lag hold rows, not positions: they are the same for any start.
-/// Rows that see nothing give zeros.
+/// Rows that see nothing, or belong to no sequence, give zeros.
 /// Maths   docs/maths/exact_attention.md
 at::Tensor exact_attention(const at::Tensor& q, const at::Tensor& k,
                            const at::Tensor& v, const ExactOptions& options);

@@ -30,18 +30,18 @@ constexpr int64_t kLengths[] = {0, 1, 2, 63, 64, 65, 300, 1000};
 constexpr int64_t kWidths[] = {1, 7, 16, 64, 80};
 enum Layout { kContiguous, kRowsFirst, kPadded, kInnerStep, kColumnsFirst, kExpanded };
 enum Seen { kFull, kCausal, kShifted, kWindow, kFullWindow };
-enum Cut { kPlain, kLengthsOf, kPacked };
-const std::vector<int> kSizes = {8, 8, 5, 5, 6, 3, 3, 3, 5, 3};
+enum Cut { kPlain, kLengthsOf, kKeyLengths, kBothLengths, kPacked, kKeysPacked };
+const std::vector<int> kSizes = {8, 8, 5, 5, 6, 3, 3, 3, 5, 6};
 
-// Packed sequences stand at their own positions.
-bool is_legal(const Pair& pair) {
-  return !(pair.first == kSight && pair.first_value == kShifted &&
-           pair.second == kCut && pair.second_value == kPacked);
-}
+bool is_legal(const Pair&) { return true; }
 
 std::vector<Choice> cases() { return lagwise::testing::all_pairs(kSizes, is_legal); }
 
 int at(const Choice& c, Axis axis) { return c[static_cast<size_t>(axis)]; }
+
+bool is_packed(int cut) { return cut == kPacked || cut == kKeysPacked; }
+// Where keys are cut as the queries are, there are as many.
+bool is_square(int cut) { return cut == kLengthsOf || cut == kPacked; }
 
 void set_sight(ExactOptions& options, int seen, int64_t n, int64_t m) {
   options.causal = seen == kCausal || seen == kShifted || seen == kWindow;
@@ -51,23 +51,31 @@ void set_sight(ExactOptions& options, int seen, int64_t n, int64_t m) {
 }
 
 void set_cut(ExactOptions& options, int cut, int64_t batch, int64_t n, int64_t m) {
-  std::vector<int64_t> numbers;
-  if (cut == kLengthsOf) {
-    for (int64_t b = 0; b < batch; ++b)
-      numbers.push_back(m * (2 * b + 1) / (2 * batch));
-    options.lengths = at::tensor(numbers, at::kLong);
+  std::vector<int64_t> queries, keys;
+  for (int64_t b = 0; b < batch; ++b) {
+    queries.push_back(n * (2 * b + 1) / (2 * batch));
+    keys.push_back(m * (2 * (batch - b) - 1) / (2 * batch));
   }
-  if (cut == kPacked)  // one sequence is empty, one has a single row if there is any
+  if (cut == kLengthsOf || cut == kBothLengths)
+    options.lengths = at::tensor(queries, at::kLong);
+  if (cut == kKeyLengths || cut == kBothLengths)
+    options.key_lengths = at::tensor(keys, at::kInt);
+  // One sequence is empty, one has a single row if there is any; of one the queries
+  // have no keys.
+  if (is_packed(cut))
     options.cu_seqlens = at::tensor(
         std::vector<int64_t>{0, n / 3, n / 3, std::min(n / 3 + 1, n), n}, at::kInt);
+  if (cut == kKeysPacked)
+    options.key_cu_seqlens =
+        at::tensor(std::vector<int64_t>{0, m / 2, m / 2 + m / 5, m / 2 + m / 5, m});
 }
 
 ExactProblem problem_of(const Choice& c) {
   testing::ExactShape x;
   x.n = kLengths[at(c, kN)];
-  x.m = at(c, kCut) == kPacked ? x.n : kLengths[at(c, kM)];
+  x.m = is_square(at(c, kCut)) ? x.n : kLengths[at(c, kM)];
   x.d = kWidths[at(c, kD)], x.e = kWidths[at(c, kE)];
-  x.batch = at(c, kCut) == kPacked ? 1 : 2;
+  x.batch = is_packed(at(c, kCut)) ? 1 : 2;
   if (x.n + x.m >= 600) x.heads = 2;
   const int64_t heads[] = {0, 1, x.heads};
   x.bias = heads[at(c, kBias)], x.keys = heads[at(c, kKeys)];
@@ -146,7 +154,8 @@ std::string name_of(const ::testing::TestParamInfo<Choice>& info) {
   const Choice& c = info.param;
   constexpr const char* kSightNames[] = {"full", "causal", "shifted", "window",
                                          "fullwindow"};
-  constexpr const char* kCutNames[] = {"plain", "lengths", "packed"};
+  constexpr const char* kCutNames[] = {"plain",       "lengths", "keylengths",
+                                       "bothlengths", "packed",  "keyspacked"};
   const auto number = [](int64_t x) { return std::to_string(x); };
   return "n" + number(kLengths[at(c, kN)]) + "_m" + number(kLengths[at(c, kM)]) + "_d" +
          number(kWidths[at(c, kD)]) + "_e" + number(kWidths[at(c, kE)]) + "_layout" +

@@ -84,10 +84,12 @@ TEST(ExactAttention, PaddingMayHoldAnything) {
   ExactProblem p =
       testing::cast(testing::random_exact({2, 2, 70, 70, 9, 5}, {}), at::kFloat);
   p.options.lengths = at::tensor(std::vector<int64_t>{70, 33}, at::kLong);
-  p.grad_out[1].slice(1, 33, 70).zero_();
+  p.options.key_lengths = at::tensor(std::vector<int64_t>{12, 51}, at::kLong);
   const Outcome calm = testing::run(exact_attention, p);
-  for (at::Tensor* t : {&p.q, &p.k, &p.v})
-    (*t)[1].slice(1, 33, 70).fill_(std::numeric_limits<double>::quiet_NaN());
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (at::Tensor* t : {&p.q, &p.grad_out}) (*t)[1].slice(1, 33).fill_(nan);
+  for (at::Tensor* t : {&p.k, &p.v})
+    (*t)[0].slice(1, 12).fill_(nan), (*t)[1].slice(1, 51).fill_(nan);
   testing::expect_same_bits(testing::run(exact_attention, p), calm);
 }
 
@@ -98,6 +100,34 @@ TEST(ExactAttention, APackedSequenceEqualsItselfAlone) {
   const at::Tensor alone =
       exact_attention(p.q.slice(2, 21), p.k.slice(2, 21), p.v.slice(2, 21), causal());
   EXPECT_TRUE(all.slice(2, 21).equal(alone));
+}
+
+// Queries 21..30 and keys 40..70: a sequence with a cache of 21 keys more.
+TEST(ExactAttention, APackedSequenceWithACacheEqualsItselfAlone) {
+  const ExactProblem p = testing::random_exact({1, 2, 35, 75, 9, 5, 2, 1, 1}, causal());
+  ExactOptions packed = p.options, own = p.options;
+  packed.cu_seqlens = at::tensor(std::vector<int64_t>{0, 21, 30, 35}, at::kLong);
+  packed.key_cu_seqlens = at::tensor(std::vector<int64_t>{0, 40, 70, 75}, at::kLong);
+  for (at::Tensor* t : {&own.lag_bias, &own.lag_keys, &own.lag_values})
+    *t = t->narrow(1, 75 - 30, 9 + 30 - 1);  // lags -29 .. 8
+  const at::Tensor all = exact_attention(p.q, p.k, p.v, packed);
+  const at::Tensor alone = exact_attention(p.q.slice(2, 21, 30), p.k.slice(2, 40, 70),
+                                           p.v.slice(2, 40, 70), own);
+  EXPECT_TRUE(all.slice(2, 21, 30).equal(alone));
+}
+
+// Decoding with a cache: a causal row of each batch row sees its own number of keys.
+TEST(ExactAttention, KeysPastTheirLengthAreHiddenFromEveryQuery) {
+  ExactProblem p = testing::random_exact({3, 2, 4, 50, 9, 5}, causal());
+  p.options.key_lengths = at::tensor(std::vector<int64_t>{50, 17, 0}, at::kLong);
+  const at::Tensor out = attend(p);
+  ExactOptions own = causal();
+  own.query_start = 46;
+  const auto first = [](const at::Tensor& x) { return x.slice(0, 1, 2); };
+  EXPECT_TRUE(out.slice(0, 1, 2).equal(exact_attention(
+      first(p.q), first(p.k).slice(2, 0, 17), first(p.v).slice(2, 0, 17), own)));
+  EXPECT_GT(testing::largest(out[0]), 0.0);
+  EXPECT_EQ(testing::largest(out[2]), 0.0);
 }
 
 TEST(ExactAttention, RowsThatSeeNothingGiveZerosAndNoGradient) {
@@ -140,6 +170,11 @@ TEST(ExactAttention, MetaTensorsTellTheShapes) {
   const at::Tensor out =
       exact_attention(meta({2, 3, 4, 5}), meta({2, 3, 9, 5}), meta({2, 3, 9, 6}), {});
   EXPECT_EQ(out.sizes(), at::IntArrayRef({2, 3, 4, 6}));
+  ExactOptions options;
+  options.key_lengths = at::empty({2}, at::TensorOptions(at::kMeta).dtype(at::kLong));
+  const at::Tensor padded = exact_attention(meta({2, 3, 4, 5}), meta({2, 3, 9, 5}),
+                                            meta({2, 3, 9, 6}), options);
+  EXPECT_EQ(padded.sizes(), at::IntArrayRef({2, 3, 4, 6}));
 }
 
 TEST(ExactAttention, RefusesASecondDerivative) {
@@ -200,31 +235,28 @@ TEST(ExactAttentionErrors, RefusesTablesThatDoNotFit) {
 }
 
 TEST(ExactAttentionErrors, RefusesNumbersOutOfRange) {
-  Call window, scale, lengths, many, ends, both, batch;
+  Call window, scale, lengths, many, lone, ends, both, batch;
   window.options.window = 0;
   expect_refused(window, {"expected window >= 1", "got 0"});
   scale.options.scale = std::numeric_limits<double>::infinity();
   expect_refused(scale, {"finite scale", "got inf"});
-  lengths.options.lengths = at::tensor(std::vector<int64_t>{3, 7}, at::kLong);
-  expect_refused(lengths, {"from 0 to M = 6", "got 7"});
-  many.options.lengths = at::tensor(std::vector<int64_t>{3}, at::kLong);
-  expect_refused(many, {"expected lengths [B]", "got [1]"});
-  batch.options.cu_seqlens = at::tensor(std::vector<int64_t>{0, 4}, at::kLong);
-  expect_refused(batch, {"expected B = 1 and N = M", "got B = 2, N = 4, M = 6"});
+  const auto whole = [](const std::vector<int64_t>& x) {
+    return at::tensor(x, at::kLong);
+  };
+  lengths.options.key_lengths = whole({3, 7});
+  expect_refused(lengths, {"expected key_lengths from 0 to 6", "got 7"});
+  many.options.key_lengths = whole({3});
+  expect_refused(many, {"expected key_lengths [B] = [2]", "got [1]"});
+  lone.options.lengths = whole({3, 4});
+  expect_refused(lone, {"expected key_lengths with lengths", "N = 4", "M = 6"});
+  batch.options.cu_seqlens = whole({0, 4});
+  expect_refused(batch, {"expected B = 1 with cu_seqlens", "got 2"});
   ends.q = ends.k = ends.v = at::ones({1, 3, 4, 5});
-  ends.options.cu_seqlens = at::tensor(std::vector<int64_t>{0, 3, 2, 4}, at::kLong);
-  expect_refused(ends, {"rising from 0 to N = 4", "got [0, 3, 2, 4]"});
+  ends.options.cu_seqlens = whole({0, 3, 2, 4});
+  expect_refused(ends, {"cu_seqlens that never falls", "got 3 before 2"});
   both = ends;
-  both.options.lengths = at::tensor(std::vector<int64_t>{3}, at::kLong);
-  expect_refused(both, {"lengths or cu_seqlens, got both"});
-}
-
-TEST(ExactAttentionErrors, RefusesAStartOfItsOwnForPackedSequences) {
-  Call call;
-  call.q = call.k = call.v = at::ones({1, 3, 4, 5});
-  call.options.cu_seqlens = at::tensor(std::vector<int64_t>{0, 4}, at::kLong);
-  call.options.query_start = 2;
-  expect_refused(call, {"query_start = key_start", "got 2 and 0"});
+  both.options.lengths = whole({3});
+  expect_refused(both, {"lengths (padded) or cu_seqlens (packed), got both"});
 }
 
 }  // namespace

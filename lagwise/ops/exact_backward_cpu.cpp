@@ -123,11 +123,10 @@ class Backward {
     const ExactPiece& piece = call_.pieces[strip.piece];
     if (!strip.alone)
       to_.q[piece.batch][piece.head].narrow(0, piece.row, piece.rows).add_(strip.q);
-    const int64_t first = (call_.m - 1) + (piece.row - piece.key) - (piece.keys - 1);
     const auto add = [&](const at::Tensor& table, const at::Tensor& part) {
       if (!table.defined()) return;
       table[table.size(0) == 1 ? 0 : piece.head]
-          .narrow(0, first, part.size(0))
+          .narrow(0, first_lag(call_, piece), part.size(0))
           .add_(part);
     };
     add(to_.lag_bias, strip.lag_bias);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "lagwise/ops/expect.h"
+#include "lagwise/ops/sequences.h"
 
 namespace lagwise::ops {
 namespace {
@@ -49,64 +50,30 @@ void check_tables(ExactCall& call, const ExactOptions& options) {
       table(call, "lag_values", "[1 or H, N+M-1, E]", options.lag_values, call.e);
 }
 
-/// Whole numbers on the CPU; empty for a meta tensor, which has none.
-std::vector<int64_t> numbers(const char* name, const char* shape, const at::Tensor& x,
-                             int64_t count) {
-  TORCH_CHECK(x.dim() == 1 && (count < 0 || x.size(0) == count), kOp, ": expected ",
-              name, " ", shape, ", got ", x.sizes());
-  TORCH_CHECK(x.scalar_type() == at::kLong || x.scalar_type() == at::kInt, kOp,
-              ": expected ", name, " of type Long or Int, got ", x.scalar_type());
-  if (x.is_meta()) return {};
-  const at::Tensor dense = x.to(at::kLong).contiguous();
-  return {dense.data_ptr<int64_t>(), dense.data_ptr<int64_t>() + dense.numel()};
-}
-
-void add_piece(ExactCall& call, const ExactPiece& piece) {
-  if (piece.rows > 0 && piece.keys > 0) call.pieces.push_back(piece);
-}
-
-void cut_by_lengths(ExactCall& call, const at::Tensor& lengths) {
-  const auto length = numbers("lengths", "[B]", lengths, call.b);
-  for (size_t i = 0; i < length.size(); ++i) {
-    TORCH_CHECK(0 <= length[i] && length[i] <= call.m, kOp,
-                ": expected lengths from 0 to M = ", call.m, ", got ", length[i]);
-    const int64_t rows = call.n == call.m ? length[i] : call.n;
-    for (int64_t h = 0; h < call.h; ++h)
-      add_piece(call, {static_cast<int64_t>(i), h, 0, rows, 0, length[i]});
-  }
-}
-
-void cut_by_sequences(ExactCall& call, const ExactOptions& options) {
-  TORCH_CHECK(!options.lengths.defined(), kOp,
-              ": expected lengths or cu_seqlens, got both");
-  TORCH_CHECK(call.b == 1 && call.n == call.m, kOp,
-              ": expected B = 1 and N = M with cu_seqlens, got B = ", call.b,
-              ", N = ", call.n, ", M = ", call.m);
-  TORCH_CHECK(call.shift == 0, kOp,
-              ": expected query_start = key_start with cu_seqlens, got ",
-              call.shift + options.key_start, " and ", options.key_start);
-  const auto ends = numbers("cu_seqlens", "[S+1]", options.cu_seqlens, -1);
-  if (options.cu_seqlens.is_meta()) return;
-  TORCH_CHECK(!ends.empty() && ends.front() == 0 && ends.back() == call.n &&
-                  std::is_sorted(ends.begin(), ends.end()),
-              kOp, ": expected cu_seqlens rising from 0 to N = ", call.n, ", got ",
-              at::IntArrayRef(ends));
-  for (int64_t h = 0; h < call.h; ++h)
-    for (size_t s = 0; s + 1 < ends.size(); ++s) {
-      const int64_t begin = ends[s], rows = ends[s + 1] - begin;
-      add_piece(call, {0, h, begin, rows, begin, rows});
-    }
+/// Where query 0 of a sequence stands, counted from its key 0. Unless given, the last
+/// query of a padded batch stands at its last place for a key, real or not, and that
+/// of a packed sequence at its last key.
+int64_t shift_of(const ExactCall& call, const ExactOptions& options,
+                 const Sequence& at) {
+  if (options.query_start) return *options.query_start - options.key_start;
+  return options.cu_seqlens.defined() ? at.keys - at.queries : call.m - call.n;
 }
 
 void cut(ExactCall& call, const ExactOptions& options) {
-  if (options.cu_seqlens.defined()) return cut_by_sequences(call, options);
-  if (options.lengths.defined()) {
-    call.covers = false;
-    return cut_by_lengths(call, options.lengths);
+  // A causal row sees keys by position: queries and keys need not be one sequence.
+  const Batch batch{call.b, call.n, call.m, false, call.q.is_meta()};
+  const auto sequences = read_sequences(kOp, batch,
+                                        {options.lengths, options.key_lengths,
+                                         options.cu_seqlens, options.key_cu_seqlens});
+  int64_t covered = 0;
+  for (const Sequence& at : sequences.each) {
+    if (at.queries == 0 || at.keys == 0) continue;
+    covered += at.queries;
+    for (int64_t h = 0; h < call.h; ++h)
+      call.pieces.push_back({at.row, h, at.query_begin, at.queries, at.key_begin,
+                             at.keys, shift_of(call, options, at)});
   }
-  call.covers = call.m > 0;
-  for (int64_t i = 0; i < call.b; ++i)
-    for (int64_t h = 0; h < call.h; ++h) add_piece(call, {i, h, 0, call.n, 0, call.m});
+  call.covers = covered == call.b * call.n;
 }
 
 }  // namespace
@@ -122,8 +89,6 @@ ExactCall check_exact(const at::Tensor& q, const at::Tensor& k, const at::Tensor
   call.scale = options.scale.value_or(1.0 / std::sqrt(width));
   TORCH_CHECK(std::isfinite(call.scale), kOp, ": expected a finite scale, got ",
               call.scale);
-  call.shift = options.query_start.value_or(options.key_start + call.m - call.n) -
-               options.key_start;
   call.window = options.window.value_or(0);
   TORCH_CHECK(!options.window || *options.window > 0, kOp,
               ": expected window >= 1 or none, got ", call.window);

@@ -13,6 +13,7 @@ struct ExactPiece {
   int64_t batch, head;
   int64_t row, rows;  ///< queries [row, row + rows)
   int64_t key, keys;  ///< keys [key, key + keys)
+  int64_t shift;      ///< position of its first query - that of its first key
 };
 
 /// A call of exact attention after all checks. Tensors are dense.
@@ -22,9 +23,8 @@ struct ExactCall {
   int64_t b = 0, h = 0, n = 0, m = 0, d = 0, e = 0;
   bool causal = false;
   double scale = 1;
-  int64_t shift = 0;               ///< query_start - key_start
   int64_t window = 0;              ///< 0: none
-  std::vector<ExactPiece> pieces;  ///< with rows and keys; heads of a batch in order
+  std::vector<ExactPiece> pieces;  ///< with rows and keys; heads of a sequence in order
   bool covers = true;              ///< every row stands in a piece
 };
 

@@ -3,11 +3,15 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/diff.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/index_select.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/scatter.h>
+#include <ATen/ops/scatter_add.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <cmath>
 #include <limits>
@@ -18,45 +22,78 @@
 /// call it in double; its gradients are autograd's. In f32 it is plain torch.
 namespace lagwise::ops::reference {
 
+/// Positions 0, 1, ... of `count` rows, each within its sequence.
+struct Places {
+  at::Tensor sequence, row;  ///< [count]
+};
+inline Places places(int64_t count, const at::Tensor& cuts) {
+  const at::Tensor row = at::arange(count, at::kLong);
+  if (!cuts.defined()) return {at::zeros_like(row), row};
+  const at::Tensor begins = cuts.to(at::kLong);
+  // How many begin at or before a row: of two with one beginning, the first is empty.
+  const at::Tensor sequence = begins.unsqueeze(1).le(row).to(at::kLong).sum(0) - 1;
+  return {sequence, row - begins.index_select(0, sequence)};
+}
+
+/// Rows and keys of a call as a column and a row, [N, 1] and [1, M].
+struct Pairs {
+  Places query, key;
+};
+inline Pairs pairs(const at::Tensor& q, const at::Tensor& k,
+                   const ExactOptions& options) {
+  const at::Tensor& cuts = options.cu_seqlens;
+  const at::Tensor& key_cuts = options.key_cu_seqlens;
+  const Places query = places(q.size(2), cuts);
+  const Places key = places(k.size(2), key_cuts.defined() ? key_cuts : cuts);
+  return {{query.sequence.unsqueeze(1), query.row.unsqueeze(1)},
+          {key.sequence.unsqueeze(0), key.row.unsqueeze(0)}};
+}
+
+/// Where row 0 stands, counted from key 0: a number, or one for each row [N, 1].
+inline at::Tensor shift(const at::Tensor& q, const at::Tensor& k,
+                        const ExactOptions& options, const Pairs& at) {
+  const int64_t n = q.size(2), m = k.size(2);
+  if (options.query_start)
+    return at::full({1, 1}, *options.query_start - options.key_start, at::kLong);
+  if (!options.key_cu_seqlens.defined()) return at::full({1, 1}, m - n, at::kLong);
+  const at::Tensor more = options.key_cu_seqlens.to(at::kLong).diff() -
+                          options.cu_seqlens.to(at::kLong).diff();
+  return more.index_select(0, at.query.sequence.squeeze(1)).unsqueeze(1);
+}
+
 /// True where row i may see key j, [B, 1, N, M].
 inline at::Tensor visible(const at::Tensor& q, const at::Tensor& k,
                           const ExactOptions& options) {
   const int64_t b = q.size(0), n = q.size(2), m = k.size(2);
-  const at::Tensor row = at::arange(n, at::kLong).unsqueeze(1);
-  const at::Tensor key = at::arange(m, at::kLong).unsqueeze(0);
-  const int64_t start = options.query_start.value_or(options.key_start + m - n);
-  const at::Tensor lag = row - key + (start - options.key_start);
+  const auto at = pairs(q, k, options);
+  const at::Tensor lag = at.query.row - at.key.row + shift(q, k, options, at);
   at::Tensor seen = at::ones({b, 1, n, m}, at::kBool);
   if (options.causal) seen = seen.logical_and(lag.ge(0));
   if (options.window) seen = seen.logical_and(lag.abs().lt(*options.window));
-  if (options.lengths.defined()) {
-    const at::Tensor length = options.lengths.to(at::kLong).reshape({b, 1, 1, 1});
-    seen = seen.logical_and(key.lt(length));
-    if (n == m) seen = seen.logical_and(row.lt(length));
-  }
-  if (options.cu_seqlens.defined()) {
-    const at::Tensor ends = options.cu_seqlens.to(at::kLong);
-    const auto sequence = [&](const at::Tensor& at) {  // how many begin at or before
-      return ends.reshape({-1, 1, 1}).le(at).to(at::kLong).sum(0);
-    };
-    seen = seen.logical_and(sequence(row).eq(sequence(key)));
-  }
-  return seen;
+  const auto before = [&](const at::Tensor& row, const at::Tensor& lengths) {
+    return row.lt(lengths.to(at::kLong).reshape({b, 1, 1, 1}));
+  };
+  const at::Tensor& keys =
+      options.key_lengths.defined() ? options.key_lengths : options.lengths;
+  if (options.lengths.defined())
+    seen = seen.logical_and(before(at.query.row, options.lengths));
+  if (keys.defined()) seen = seen.logical_and(before(at.key.row, keys));
+  return seen.logical_and(at.query.sequence.eq(at.key.sequence));
 }
 
 /// The table entry of each pair, i - j + M - 1, [B, H, N, M].
-inline at::Tensor lag_index(const at::Tensor& q, int64_t m) {
-  const int64_t n = q.size(2);
-  const at::Tensor index = at::arange(n, at::kLong).unsqueeze(1) -
-                           at::arange(m, at::kLong).unsqueeze(0) + (m - 1);
-  return index.expand({q.size(0), q.size(1), n, m});
+inline at::Tensor lag_index(const at::Tensor& q, const at::Tensor& k,
+                            const ExactOptions& options) {
+  const int64_t n = q.size(2), m = k.size(2);
+  const auto at = pairs(q, k, options);
+  return (at.query.row - at.key.row + (m - 1)).expand({q.size(0), q.size(1), n, m});
 }
 
 inline at::Tensor exact_attention(const at::Tensor& q, const at::Tensor& k,
                                   const at::Tensor& v, const ExactOptions& options) {
-  const int64_t n = q.size(2), m = k.size(2);
+  const int64_t n = q.size(2);
   const double scale = options.scale.value_or(1.0 / std::sqrt(double(q.size(3))));
-  const at::Tensor index = lag_index(q, m);
+  const at::Tensor index = lag_index(q, k, options);
   at::Tensor scores = at::matmul(q * scale, k.transpose(-1, -2));
   if (options.lag_keys.defined())
     scores = scores +
@@ -76,7 +113,7 @@ inline at::Tensor exact_attention(const at::Tensor& q, const at::Tensor& k,
   if (options.lag_values.defined()) {
     const at::Tensor none =
         at::zeros({q.size(0), q.size(1), n, options.lag_values.size(1)}, q.options());
-    out = out + at::matmul(none.scatter(3, index, weights), options.lag_values);
+    out = out + at::matmul(none.scatter_add(3, index, weights), options.lag_values);
   }
   return out;
 }

@@ -21,14 +21,19 @@ MatView<T> rows_of(const at::Tensor& x, const ExactPiece& piece, int64_t begin,
   return {data, count, width, width, 1};
 }
 
+/// The entry of a table that the first query and the last key of a piece share. Tables
+/// count rows from where a sequence begins.
+inline int64_t first_lag(const ExactCall& call, const ExactPiece& piece) {
+  return call.m - piece.keys;
+}
+
 /// The entries of a dense table [1|H, L, width] that a piece can reach.
 template <class T>
 MatView<const T> table_of(const ExactCall& call, const at::Tensor& x,
                           const ExactPiece& piece) {
   if (!x.defined()) return {};
   const int64_t width = x.size(2), head = x.size(0) == 1 ? 0 : piece.head;
-  const int64_t first = (call.m - 1) + (piece.row - piece.key) - (piece.keys - 1);
-  return {x.data_ptr<T>() + (head * x.size(1) + first) * width,
+  return {x.data_ptr<T>() + (head * x.size(1) + first_lag(call, piece)) * width,
           piece.rows + piece.keys - 1, width, width, 1};
 }
 
@@ -40,7 +45,7 @@ kernels::ExactHead<T> head_of(const ExactCall& call, const ExactPiece& piece) {
       .k = rows_of<const T>(call.k, piece, piece.key, piece.keys),
       .v = rows_of<const T>(call.v, piece, piece.key, piece.keys)};
   head.scale = static_cast<T>(call.scale);
-  head.sight = {call.causal, call.shift + piece.row - piece.key, call.window};
+  head.sight = {call.causal, piece.shift, call.window};
   head.lag_bias = table_of<T>(call, call.lag_bias, piece);
   head.lag_keys = table_of<T>(call, call.lag_keys, piece);
   head.lag_values = table_of<T>(call, call.lag_values, piece);

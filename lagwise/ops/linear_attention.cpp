@@ -9,6 +9,7 @@
 
 #include "lagwise/ops/linear_cpu.h"
 #include "lagwise/ops/once_differentiable.h"
+#include "lagwise/ops/optional_tensors.h"
 
 // The operators, in this order: the private pair that computes (CPU, Meta,
 // Autograd), the public ones on top of it, registration.
@@ -20,7 +21,6 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using Optional = c10::optional<Tensor>;
-using Optionals = c10::List<Optional>;
 using Five = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
 
 constexpr const char* kOp = "linear_attention";
@@ -78,19 +78,6 @@ LinearCall check_inputs(const variable_list& x, const Choices& choices) {
   options.lengths = x[kLengths], options.key_lengths = x[kKeyLengths];
   options.cu_seqlens = x[kCuts], options.key_cu_seqlens = x[kKeyCuts];
   return check_linear(kOp, x[kQ], x[kK], x[kV], {x[kS], x[kZ], x[kMax]}, options);
-}
-
-// The dispatcher knows lists of optional tensors, but no undefined tensors.
-Optionals pack(const variable_list& x) {
-  Optionals list;
-  for (const Tensor& one : x)
-    list.push_back(one.defined() ? Optional(one) : c10::nullopt);
-  return list;
-}
-variable_list unpack(const Optionals& list) {
-  variable_list x;
-  for (size_t i = 0; i < list.size(); ++i) x.push_back(list.get(i).value_or(Tensor()));
-  return x;
 }
 
 // ---- _linear_attention: out, s, z, den, max

@@ -21,12 +21,10 @@ struct LinearOptions {
   /// and eps = 0, which would not.
   at::Tensor log_scale;
 
-  /// Ragged batches, in int64 on the CPU. Rows that belong to no sequence give zeros.
-  at::Tensor lengths;  ///< [B]: the real rows of a padded batch, first in each row
-  at::Tensor
-      key_lengths;        ///< [B]: those of the keys, in full attention; else `lengths`
-  at::Tensor cu_seqlens;  ///< [S + 1]: 0, ..., N: S sequences packed into B = 1 row
-  at::Tensor key_cu_seqlens;  ///< [S + 1]: those of the keys, in full attention
+  /// Ragged batches: see ops/sequences.h; causal attention has no key_*. Rows that
+  /// belong to no sequence give zeros.
+  at::Tensor lengths, key_lengths;        ///< [B]: the real rows of a padded batch
+  at::Tensor cu_seqlens, key_cu_seqlens;  ///< [S + 1]: sequences packed into B = 1 row
 };
 
 /// The whole past of every head, in O(D E) numbers. For packed sequences, S takes the

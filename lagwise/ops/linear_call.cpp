@@ -5,6 +5,7 @@
 
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "lagwise/ops/expect.h"
 #include "lagwise/ops/feature_map.h"
@@ -120,96 +121,13 @@ void check_own_memory(const LinearCall& call, const char* name, const at::Tensor
                 " with memory of its own, got axis ", i, " expanded (stride 0)");
 }
 
-/// Numbers of a short int64 tensor on the CPU.
-std::vector<int64_t> read_numbers(const LinearCall& call, const char* name,
-                                  const at::Tensor& x, int64_t count) {
-  TORCH_CHECK(x.dim() == 1 && (count < 0 || x.size(0) == count), call.op, ": expected ",
-              name, count < 0 ? " [S + 1]" : " [B] = [",
-              count < 0 ? "" : std::to_string(count) + "]", ", got ", x.sizes());
-  TORCH_CHECK(x.scalar_type() == at::kLong || x.scalar_type() == at::kInt, call.op,
-              ": expected ", name, " of whole numbers, Long or Int, got ",
-              x.scalar_type());
-  TORCH_CHECK(x.device().is_cpu(), call.op, ": expected ", name, " on the CPU, got ",
-              x.device());
-  const at::Tensor dense = x.to(at::kLong).contiguous();
-  return {dense.data_ptr<int64_t>(), dense.data_ptr<int64_t>() + dense.numel()};
-}
-
-/// Lengths of a padded batch: at most `rows` each.
-std::vector<int64_t> read_lengths(const LinearCall& call, const char* name,
-                                  const at::Tensor& x, int64_t rows) {
-  const auto lengths = read_numbers(call, name, x, call.b);
-  for (const int64_t length : lengths)
-    TORCH_CHECK(0 <= length && length <= rows, call.op, ": expected ", name,
-                " from 0 to ", rows, ", got ", length);
-  return lengths;
-}
-
-/// Where packed sequences begin, and the end of the last: 0, ..., rows.
-std::vector<int64_t> read_cuts(const LinearCall& call, const char* name,
-                               const at::Tensor& x, int64_t rows) {
-  const auto cuts = read_numbers(call, name, x, -1);
-  const bool whole = !cuts.empty() && cuts.front() == 0 && cuts.back() == rows;
-  TORCH_CHECK(whole, call.op, ": expected ", name, " from 0 to ", rows, ", got ",
-              at::IntArrayRef(cuts));
-  for (size_t i = 1; i < cuts.size(); ++i)
-    TORCH_CHECK(cuts[i - 1] <= cuts[i], call.op, ": expected ", name,
-                " that never falls, got ", cuts[i - 1], " before ", cuts[i]);
-  return cuts;
-}
-
-/// Keys in a layout of their own need the queries' and full attention.
-void check_keys_apart(const LinearCall& call, const char* name, const char* keys_name,
-                      const at::Tensor& x, const at::Tensor& keys) {
-  TORCH_CHECK(!keys.defined() || x.defined(), call.op, ": expected ", name, " with ",
-              keys_name, ", got none");
-  TORCH_CHECK(!keys.defined() || !call.causal, call.op, ": expected no ", keys_name,
-              " in causal attention, where queries and keys are one sequence");
-  TORCH_CHECK(!x.defined() || keys.defined() || call.n == call.m, call.op,
-              ": expected ", keys_name, " with ", name, " where N = ", call.n,
-              " differs from M = ", call.m);
-}
-
-void check_packed(LinearCall& call, const LinearOptions& options) {
-  TORCH_CHECK(call.b == 1, call.op, ": expected B = 1 with cu_seqlens, got ", call.b);
-  const auto& keys_given = options.key_cu_seqlens;
-  check_keys_apart(call, "cu_seqlens", "key_cu_seqlens", options.cu_seqlens,
-                   keys_given);
-  const auto queries = read_cuts(call, "cu_seqlens", options.cu_seqlens, call.n);
-  const auto keys = keys_given.defined()
-                        ? read_cuts(call, "key_cu_seqlens", keys_given, call.m)
-                        : queries;
-  TORCH_CHECK(keys.size() == queries.size(), call.op,
-              ": expected key_cu_seqlens of as many sequences as cu_seqlens, ",
-              queries.size() - 1, ", got ", keys.size() - 1);
-  for (size_t i = 1; i < queries.size(); ++i)
-    call.sequences.push_back({0, queries[i - 1], queries[i] - queries[i - 1],
-                              keys[i - 1], keys[i] - keys[i - 1]});
-}
-
-void check_padded(LinearCall& call, const LinearOptions& options) {
-  const auto& keys_given = options.key_lengths;
-  check_keys_apart(call, "lengths", "key_lengths", options.lengths, keys_given);
-  const auto queries = read_lengths(call, "lengths", options.lengths, call.n);
-  const auto keys = keys_given.defined()
-                        ? read_lengths(call, "key_lengths", keys_given, call.m)
-                        : queries;
-  for (int64_t b = 0; b < call.b; ++b) {
-    const auto i = static_cast<size_t>(b);
-    call.sequences.push_back({b, 0, queries[i], 0, keys[i]});
-  }
-}
-
 void check_sequences(LinearCall& call, const LinearOptions& options) {
-  const bool padded = options.lengths.defined() || options.key_lengths.defined();
-  const bool packed = options.cu_seqlens.defined() || options.key_cu_seqlens.defined();
-  TORCH_CHECK(!padded || !packed, call.op,
-              ": expected lengths (padded) or cu_seqlens (packed), got both");
-  call.ragged = padded;
-  if (packed) return check_packed(call, options);
-  if (padded) return check_padded(call, options);
-  for (int64_t b = 0; b < call.b; ++b)
-    call.sequences.push_back({b, 0, call.n, 0, call.m});
+  const Batch batch{call.b, call.n, call.m, call.causal, call.q.is_meta()};
+  auto found = read_sequences(call.op, batch,
+                              {options.lengths, options.key_lengths, options.cu_seqlens,
+                               options.key_cu_seqlens});
+  call.sequences = std::move(found.each);
+  call.ragged = found.ragged;
 }
 
 void check_log_scale(const LinearCall& call, bool step) {

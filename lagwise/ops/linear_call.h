@@ -6,16 +6,9 @@
 
 #include "lagwise/kernels/feature_map.h"
 #include "lagwise/ops/linear_attention.h"
+#include "lagwise/ops/sequences.h"
 
 namespace lagwise::ops {
-
-/// The rows of one sequence: [begin, begin + count) of a batch row. Sequences attend
-/// to themselves alone.
-struct Sequence {
-  int64_t row;
-  int64_t query_begin, queries;
-  int64_t key_begin, keys;
-};
 
 /// One call of linear attention, checked: sizes, choices and tensors.
 /// Letters as everywhere: B, H, N queries, M keys, D, E widths, F of the norm

@@ -181,6 +181,14 @@ TEST_P(Ragged, NeverReadsThePadding) {
   testing::expect_same_bits(testing::run(linear_attention_stateful, p), clean);
 }
 
+TEST(RaggedKeys, AloneLeaveEveryQueryReal) {
+  Problem p = padded_problem({"", false, "same", "elu1", 0, false});
+  p.options.lengths = numbers({kRoom, kRoom, kRoom, kRoom});
+  const Outcome want = testing::run(linear_attention_stateful, p);
+  p.options.lengths = at::Tensor();
+  testing::expect_same_bits(testing::run(linear_attention_stateful, p), want);
+}
+
 std::string refusal(const Problem& p) {
   try {
     linear_attention_stateful(p.q, p.k, p.v, p.from, p.options);
@@ -208,6 +216,9 @@ TEST(RaggedErrors, RefusesLengthsThatDoNotFit) {
   p.options.lengths = numbers(kQueries);
   p.options.key_lengths = numbers(kKeys);
   expect_refused(p, "no key_lengths in causal attention");
+  p.options.lengths = at::Tensor();
+  expect_refused(p, "no key_lengths in causal attention");
+  p.options.lengths = numbers(kQueries);
   p.options.key_lengths = at::Tensor();
   p.options.cu_seqlens = numbers({0, 40});
   expect_refused(p, "got both");

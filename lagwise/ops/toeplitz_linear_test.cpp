@@ -32,11 +32,11 @@ ToeplitzProblem random_toeplitz(int64_t n, int64_t m, int64_t d, int64_t e,
 // The definition, with its N x M matrix.
 at::Tensor by_definition(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                          const at::Tensor& bias, double eps) {
-  const int64_t n = q.size(2), m = k.size(2);
+  const int64_t n = q.size(2);
   const at::Tensor factor = bias.exp()
                                 .unsqueeze(1)
                                 .expand({q.size(0), q.size(1), n, bias.size(1)})
-                                .gather(3, reference::lag_index(q, m));
+                                .gather(3, reference::lag_index(q, k, {}));
   const at::Tensor w = at::matmul(q, k.transpose(-1, -2)) * factor;
   return at::matmul(w, v) / (w.sum(-1, true) + eps);
 }

@@ -28,7 +28,9 @@ std::string difference(const at::Tensor& got_in, const at::Tensor& want,
   const at::Tensor target = want.to(at::kDouble);
   // Equal infinities are close, though their difference is no number.
   const at::Tensor gap = (got - target).abs().masked_fill(got.eq(target), 0);
-  const at::Tensor excess = (gap - (target.abs() * allowed.rtol + allowed.atol))
+  const double typical = target.square().mean().sqrt().item<double>();
+  const at::Tensor size = target.abs().clamp_min(typical);
+  const at::Tensor excess = (gap - (size * allowed.rtol + allowed.atol))
                                 .nan_to_num(/*nan=*/HUGE_VAL)
                                 .flatten();
   const int64_t at = excess.argmax().item<int64_t>();

@@ -9,7 +9,7 @@
 
 namespace lagwise::golden {
 
-/// |got - want| <= atol + rtol |want|, element by element.
+/// How far a number may be off; see compare.h.
 struct Tolerance {
   double rtol = 0, atol = 0;
 };

@@ -50,11 +50,23 @@ ops::LinearResult decayed(Run& run, const at::Tensor& factor, double scale) {
                                         batched(run.leaf("value")), {}, options);
 }
 
+// The same factors from our own formula.
+at::Tensor factor(const Run& run, const std::string& kind, int64_t layer,
+                  int64_t layers) {
+  const auto& shape = run.golden["q"].shape;
+  const auto one =
+      encoding("decay:kind=" + kind, {.heads = shape.front(), .dim = shape.back()});
+  const at::Tensor x = at::zeros({1, shape.front(), 1, shape.back()}, run.dtype);
+  const Layer at{layer, layers, one->layer(layer, layers)};
+  return encode_once(*one, x, x, {}, {}, &at).decay.exp();
+}
+
 void retention(Run& run) {
   const double d = static_cast<double>(run.golden["q"].shape.back());
   const auto result = decayed(run, run.leaf("gamma"), 1 / std::sqrt(d));
   run.compare("out", result.out);
   run.compare_gradients({{"out", result.out}});
+  run.compare("gamma", factor(run, "retnet", 0, 1));
 }
 
 void lightning(Run& run) {
@@ -62,6 +74,8 @@ void lightning(Run& run) {
   run.compare("out", result.out);
   run.compare_if_stored("final_state", result.state.s);
   run.compare_gradients({{"out", result.out}});
+  run.compare("lam", factor(run, "lightning", run.golden.param<int64_t>("layer"),
+                            run.golden.param<int64_t>("layers")));
 }
 
 const RegisterHandler rows[] = {

@@ -60,7 +60,9 @@ void compare_table(Run& run, Rotation& rotation, const std::string& layout) {
   const at::Tensor pair = at::tensor({1, 0}, run.dtype);
   const at::Tensor row =
       layout == "half" ? pair.repeat_interleave(planes) : pair.repeat({planes});
-  const at::Tensor x = row.expand({1, heads, n, 2 * planes});
+  const int64_t d = rotation.encoding->shape().dim;
+  const at::Tensor rest = at::zeros({d - 2 * planes}, run.dtype);
+  const at::Tensor x = at::cat({row, rest}).expand({1, heads, n, d});
   const at::Tensor y = rotation.of(x, x).q[0][0];
   const bool half = layout == "half";
   run.compare("cos", half ? y.narrow(1, 0, planes) : y.slice(1, 0, 2 * planes, 2));

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+namespace lagwise::ops {
+
+/// The rows of one sequence: [begin, begin + count) of a batch row. Sequences attend
+/// to themselves alone.
+struct Sequence {
+  int64_t row;
+  int64_t query_begin, queries;
+  int64_t key_begin, keys;
+};
+
+/// How a batch is cut into sequences, in whole numbers on the CPU; undefined: "none".
+///
+///     padded   lengths [B]      the real queries, first in each row, and the real keys
+///              key_lengths [B]  the real keys instead; alone: every query is real
+///     packed   cu_seqlens [S + 1], 0, ..., N: S sequences in B = 1 row, of keys too
+///              key_cu_seqlens [S + 1], 0, ..., M: those of the keys instead
+///
+/// What holds for the keys too needs N = M.
+struct Ragged {
+  at::Tensor lengths, key_lengths, cu_seqlens, key_cu_seqlens;
+};
+
+/// What there is to cut.
+struct Batch {
+  int64_t b, n, m;    ///< rows, queries and keys in each
+  bool one_sequence;  ///< queries and keys are one: keys have no numbers of their own
+  bool meta;          ///< only shapes are wanted: `Ragged` may be meta tensors
+};
+
+struct Sequences {
+  std::vector<Sequence> each;  ///< one per batch row, or as packed
+  bool ragged;                 ///< some rows may belong to no sequence
+};
+
+/// Reads and checks; a TORCH_CHECK beginning with `op` says what was expected and what
+/// came. Meta tensors hold no numbers: they give as many sequences, all empty.
+Sequences read_sequences(const char* op, const Batch& batch, const Ragged& ragged);
+
+}  // namespace lagwise::ops
