@@ -2,21 +2,23 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "lagwise/core/spec.h"
+#include "lagwise/data/token_scheme.h"
 #include "lagwise/models/model.h"
 
 namespace lagwise {
 
 /// What a task is made from: the [data] table of a recipe.
 struct TaskConfig {
-  std::string task;      ///< a row of the table of tasks
+  std::string task = "language";  ///< a row of the table of tasks, with its options:
+                                  ///<   "images:patch=2"
   std::string path;      ///< a file, a folder or a prepared set; empty: generated
-  std::string options;   ///< "key=value,...": options of the task
   int64_t length = 512;  ///< tokens of a training window
   uint64_t seed = 0;     ///< of shuffling, cropping and generating
 };
@@ -37,24 +39,41 @@ class Task {
   virtual Batch train_batch(int64_t step, int64_t micro_step, int64_t size) const = 0;
 
   /// How many examples a split has (train, valid, test); std::invalid_argument lists
-  /// the splits there are.
-  virtual int64_t size(const std::string& split) const = 0;
+  /// the splits there are. For tasks on streams: windows of `length` (0: that of
+  /// training) that do not overlap.
+  virtual int64_t size(const std::string& split, int64_t length = 0) const = 0;
 
-  /// Examples [begin, end) of a split, in a fixed order. `length`: of a window, for
-  /// tasks on streams; 0: that of training.
+  /// Examples [begin, end) of a split, in a fixed order.
   virtual Batch eval_batch(const std::string& split, int64_t begin, int64_t end,
                            int64_t length = 0) const = 0;
 
-  /// The metric from summed losses.
-  virtual double value(const Loss& total) const;
+  /// The metric from summed losses; `more`: further figures by name, such as the
+  /// word-level perplexity of a corpus that defines words.
+  virtual double value(const Loss& total) const = 0;
+  virtual std::map<std::string, double> more(const std::string& split,
+                                             const Loss& total) const;
 
-  /// Tokens of a prompt, and text of tokens: for generation. Tasks that have none
-  /// refuse with std::invalid_argument.
+  /// `count` tokens in a row from `first` on, for tasks on streams: others refuse.
+  /// Fewer where the split ends.
+  virtual std::vector<int64_t> stream(const std::string& split, int64_t first,
+                                      int64_t count) const;
+
+  // For generation. Tasks that have none refuse with std::invalid_argument.
+
   virtual std::vector<int64_t> encode(const std::string& text) const;
   virtual std::string decode(const std::vector<int64_t>& tokens) const;
 
+  /// Which tokens may come next; nullptr: any.
+  virtual std::unique_ptr<data::Grammar> grammar() const;
+
+  /// How tokens become music; nullptr: they do not.
+  virtual const data::TokenScheme* music() const { return nullptr; }
+
   /// Names of the tokens, saved with a model; empty: bytes.
   virtual std::vector<std::string> words() const { return {}; }
+
+  /// Identifies the data, to notice that a run is resumed on other data.
+  virtual uint64_t hash() const = 0;
 };
 
 struct TaskRow {

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "lagwise/train/recipe.h"
+
+namespace lagwise {
+
+/// A run's folder (docs/runs.md), opened to be looked at: a model with its trained
+/// parameters, and the task it was trained on.
+struct Run {
+  std::string folder;
+  Recipe recipe;
+  std::unique_ptr<Task> task;
+  std::shared_ptr<Model> model;  ///< in evaluation mode
+  int64_t step = 0;              ///< of the checkpoint
+
+  /// The moment whose noise evaluation and generation use.
+  Draw draw() const { return {recipe.train.seed, step}; }
+};
+
+/// Which checkpoint: the best on the split valid, or the newest.
+enum class Which { best, last };
+
+/// `data_path`: where the data is now, if not where it was; `with_task`: false leaves
+/// the data unread. DataError for a folder that is no run, has no checkpoint yet, or
+/// whose vocabulary or shapes differ from the checkpoint's, with the differences.
+Run open_run(const std::string& folder, Which which = Which::best,
+             const std::string& data_path = "", bool with_task = true);
+
+}  // namespace lagwise
