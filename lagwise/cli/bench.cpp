@@ -17,6 +17,7 @@
 #include "bench/favor_cases.h"
 #include "bench/linear_cases.h"
 #include "bench/timing.h"
+#include "lagwise/cli/bench_verbs.h"
 #include "lagwise/cli/checks.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/data/atomic_file.h"
@@ -287,6 +288,7 @@ void add_bench(CLI::App& app) {
   add_encodings_bench(*bench);
   add_exact(*bench);
   add_crossover(*bench);
+  add_generate_bench(*bench);
 }
 
 }  // namespace lagwise::cli
