@@ -5,12 +5,13 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+
+#include "lagwise/ops/dense.h"
 
 namespace lagwise {
 namespace {
@@ -229,7 +230,7 @@ Head::Head(const ModelConfig& config, int64_t outputs, bool tied,
 }
 
 at::Tensor Head::forward(const at::Tensor& rows, const at::Tensor& embedding) const {
-  return out_ ? out_->forward(rows) : at::linear(rows, embedding);
+  return out_ ? out_->forward(rows) : ops::dense(rows, embedding);
 }
 
 at::Tensor last_rows(const at::Tensor& x, const at::Tensor& lengths) {
