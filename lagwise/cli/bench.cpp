@@ -18,6 +18,7 @@
 #include "bench/linear_cases.h"
 #include "bench/timing.h"
 #include "bench/train_cases.h"
+#include "lagwise/cli/bench_verbs.h"
 #include "lagwise/cli/checks.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/data/atomic_file.h"
@@ -372,6 +373,7 @@ void add_bench(CLI::App& app) {
   add_exact(*bench);
   add_training(*bench);
   add_crossover(*bench);
+  add_generate_bench(*bench);
 }
 
 }  // namespace lagwise::cli
