@@ -238,6 +238,15 @@ class Remi : public TokenScheme {
     return true;
   }
 
+  std::vector<int64_t> bar_starts(std::span<const int32_t> ids) const override {
+    const int32_t bar = vocabulary_.id("Bar_None");
+    std::vector<int64_t> starts;
+    for (size_t i = 0; i < ids.size(); ++i)
+      if (ids[i] == bar) starts.push_back(static_cast<int64_t>(i));
+    if (starts.empty()) starts.push_back(0);
+    return starts;
+  }
+
  private:
   // Every note but the drums', in ticks of 1/480 beat: by start, then high to low.
   static std::vector<Note> piano(const Music& music, TokenLoss& loss) {
