@@ -34,6 +34,8 @@ void check(const ModelConfig& config) {
          config.dim);
   expect(config.feed_forward >= 0, "feed_forward: expected 0 (4 dim) or more",
          config.feed_forward);
+  expect(config.patch == 1 || (config.patch > 1 && config.model == "classifier"),
+         "patch: expected 1, or more for a classifier", config.patch);
   if (!(config.dropout >= 0 && config.dropout < 1))
     throw std::invalid_argument("model.dropout: expected 0 <= dropout < 1, got " +
                                 std::to_string(config.dropout));

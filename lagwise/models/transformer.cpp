@@ -35,6 +35,12 @@ void check_tokens(const at::Tensor& tokens, int64_t vocabulary) {
                                 std::to_string(lowest < 0 ? lowest : top));
 }
 
+void check_patches(const at::Tensor& tokens, int64_t patch) {
+  if (tokens.size(1) % patch != 0)
+    throw std::invalid_argument("expected whole patches of " + std::to_string(patch) +
+                                " numbers, got " + std::to_string(tokens.size(1)));
+}
+
 /// Between two sequences an encoding must act on queries, keys or scores: what is added
 /// to an input is there already.
 std::shared_ptr<Encoding> make_cross_encoding(const ModelConfig& config) {
@@ -83,10 +89,7 @@ Stack::Stack(const ModelConfig& config, bool causal, bool listens, nn::Initial& 
       place_(initial.next),
       encoding_(nn::make_encoding_for(config.attention, config.encoding,
                                       head_shape(config))) {
-  const double deviation = 1.0 / std::sqrt(static_cast<double>(config.dim));
-  embed_ = initial.normal({config.vocabulary, config.dim}, deviation);
-  register_module("embed",
-                  std::make_shared<nn::Holder>(Parameters{{"weight", embed_}}));
+  make_embedding(initial);
   if (listens_) cross_encoding_ = make_cross_encoding(config);
   if (const Parameters shared = encoding_->shared(); !shared.empty())
     register_module("pos", std::make_shared<nn::Holder>(shared));
@@ -112,8 +115,26 @@ Stack::Stack(const ModelConfig& config, bool causal, bool listens, nn::Initial& 
   norm_ = register_module("norm", std::make_shared<nn::Norm>(config.norm, config.dim));
 }
 
+void Stack::make_embedding(nn::Initial& initial) {
+  if (config_.patch > 1) {
+    patches_ = register_module("embed", std::make_shared<nn::LinearLayer>(
+                                            config_.patch, config_.dim, initial));
+    return;
+  }
+  const double deviation = 1.0 / std::sqrt(static_cast<double>(config_.dim));
+  embed_ = initial.normal({config_.vocabulary, config_.dim}, deviation);
+  register_module("embed",
+                  std::make_shared<nn::Holder>(Parameters{{"weight", embed_}}));
+}
+
 at::Tensor Stack::embed(const at::Tensor& tokens) const {
   check_tokens(tokens, config_.vocabulary);
+  if (config_.patch > 1) {
+    check_patches(tokens, config_.patch);
+    const double half = static_cast<double>(config_.vocabulary - 1) / 2;
+    return patches_->forward(
+        tokens.reshape({tokens.size(0), -1, config_.patch}).to(at::kFloat) / half - 1);
+  }
   return at::embedding(embed_, tokens) * std::sqrt(static_cast<double>(config_.dim));
 }
 
