@@ -30,6 +30,7 @@ void check_data(const std::string& folder, const Run& run, const TrainerState& s
   compare("model", was.model, is.model);
   compare("vocabulary", std::to_string(was.vocabulary), std::to_string(is.vocabulary));
   compare("classes", std::to_string(was.classes), std::to_string(is.classes));
+  compare("patch", std::to_string(was.patch), std::to_string(is.patch));
   compare("grid", number_list(was.grid), number_list(is.grid));
   if (apart.empty() && run.task->words() != state.words)
     apart = "the words of its vocabulary, but the data has others";

@@ -86,6 +86,7 @@ ModelConfig read_model(const Reader& in) {
   in.take("classes", config.classes);
   in.take("length", config.length);
   in.take("grid", config.grid);
+  in.take("patch", config.patch);
   in.take("seed", config.seed);
   return config;
 }

@@ -113,7 +113,7 @@ TEST(Trainer, LearnsAndLeavesWhatARunHolds) {
   EXPECT_GT(about["parameters"].get<int64_t>(), 1000);
   EXPECT_EQ(recipe_text(read_recipe(scratch / "run/recipe.toml")), recipe_text(recipe));
 
-  const Run run = open_run(scratch / "run", Which::last);
+  const lagwise::Run run = open_run(scratch / "run", Which::last);
   EXPECT_EQ(run.step, 150);
   EXPECT_FALSE(run.model->is_training());
   const Evaluation again = evaluate(*run.model, *run.task, run.draw(), "valid", 0, 4);
