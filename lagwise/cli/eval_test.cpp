@@ -204,6 +204,43 @@ TEST_F(TrainedRun, RefusesSettingsThatMakeNoSense) {
   refused("--temprature", "1", "did you mean '--temperature'?");
 }
 
+/// Chorales of 12 sixteenths whose voices stand still.
+std::string chorales() {
+  json steps = json::array();
+  for (int i = 0; i < 12; ++i) steps.push_back({72, 67, 64, 48});
+  const json some = json::array({steps, steps});
+  return json{{"train", some}, {"valid", some}, {"test", some}}.dump();
+}
+
+TEST(Harmonising, AnswersASopranoVoiceByVoice) {
+  const TempFolder folder;
+  put(folder / "Jsb16thSeparated.json", chorales());
+  put(folder / "recipe.toml",
+      "[model]\nlayers = 1\ndim = 16\nheads = 2\n[data]\ntask = \"harmonise\"\n"
+      "length = 24\npath = \"" +
+          folder / "Jsb16thSeparated.json" +
+          "\"\n[train]\nsteps = 4\nbatch = 2\nwarmup = 1\nthreads = 1\n");
+  const std::string run = folder / "run";
+  const Outcome trained = lagwise({"train", folder / "recipe.toml", "--out", run});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  const Outcome judged = lagwise({"eval", run});
+  EXPECT_EQ(judged.code, 0) << judged.err;
+  EXPECT_THAT(judged.out, HasSubstr("nats per sixteenth"));
+  EXPECT_THAT(judged.out, HasSubstr("loss by position is for language models"));
+  for (const char* prompt : {"C5:4 D5:4", "valid:1"}) {
+    const Outcome outcome =
+        lagwise({"generate", run, "--prompt", prompt, "--count", "2", "--json"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const json samples = json::parse(outcome.out)["samples"];
+    const size_t sixteenths = std::string(prompt) == "valid:1" ? 12 : 8;
+    EXPECT_EQ(samples[0]["tokens"].size(), 3 * sixteenths);
+    EXPECT_NE(samples[0]["text"], "");
+  }
+  const Outcome silent = lagwise({"generate", run});
+  EXPECT_EQ(silent.code, 2);
+  EXPECT_THAT(silent.err, HasSubstr("expected --prompt"));
+}
+
 TEST(EvalLengths, AreMultiplesOrTokensInOrder) {
   EXPECT_EQ(lengths_asked("4x,1x,100,1x,0.5x", 64),
             (std::vector<int64_t>{32, 64, 100, 256}));
