@@ -13,5 +13,8 @@ void add_bench(CLI::App& app);
 void add_data(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_encodings(CLI::App& app);
+void add_eval(CLI::App& app);
+void add_generate(CLI::App& app);
+void add_train(CLI::App& app);
 
 }  // namespace lagwise::cli
