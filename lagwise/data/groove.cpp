@@ -113,6 +113,8 @@ class Groove : public TokenScheme {
     return std::make_unique<GrooveGrammar>(vocabulary_.size(), velocities_ > 0);
   }
 
+  int32_t end() const override { return kEos; }
+
   Tokenised encode(const Music& music) const override {
     Tokenised out;
     std::vector<SlotNote> notes = quantised(music, out.loss);

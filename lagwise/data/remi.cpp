@@ -160,6 +160,8 @@ class Remi : public TokenScheme {
     return std::make_unique<RemiGrammar>(tokens_);
   }
 
+  int32_t end() const override { return vocabulary_.id("EOS_None"); }
+
   Tokenised encode(const Music& music) const override {
     Tokenised out;
     const std::vector<Note> notes = piano(music, out.loss);

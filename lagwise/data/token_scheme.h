@@ -55,6 +55,9 @@ class TokenScheme {
 
   virtual std::unique_ptr<Grammar> grammar() const = 0;
 
+  /// The token that ends a piece: the last of encode(), after which none is legal.
+  virtual int32_t end() const = 0;
+
   /// Moves every pitch (and chord) by so many semitones, drums excepted. Returns
   /// false and changes nothing if a pitch would leave the vocabulary.
   virtual bool transpose(std::span<int32_t> ids, int semitones) const = 0;

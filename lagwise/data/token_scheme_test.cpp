@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "lagwise/core/noise.h"
+#include "lagwise/data/grooves.h"
 #include "lagwise/data/smf.h"
 #include "lagwise/data/testing_files.h"
 
@@ -144,6 +145,15 @@ TEST(TokenSchemes, TransposeThereAndBack) {
     EXPECT_EQ(moved, ids);
     EXPECT_FALSE(scheme->transpose(moved, 90));
     EXPECT_EQ(moved, ids);
+  }
+}
+
+TEST(TokenSchemes, KnowTheEnd) {
+  for (const std::string& name : schemes()) {
+    const auto scheme = make_token_scheme(name);
+    const std::vector<int32_t> ids = scheme->encode(Grooves().song(0)).ids;
+    EXPECT_EQ(std::count(ids.begin(), ids.end(), scheme->end()), 1) << name;
+    EXPECT_EQ(ids.back(), scheme->end()) << name;
   }
 }
 

@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <sstream>
 #include <stdexcept>
 
@@ -132,17 +133,16 @@ class MusicTask : public Task {
     return tokens;
   }
 
-  /// Words of the vocabulary between blanks.
+  /// A beginning to go on from, without its end token:
+  ///
+  ///     song.mid           a MIDI file
+  ///     test:3, test:3:64  piece 3 of a split, or its first 64 tokens
+  ///     BOS On_drums_36    words of the vocabulary
   std::vector<int64_t> encode(const std::string& text) const override {
-    std::vector<int64_t> tokens;
-    std::istringstream words(text);
-    for (std::string word; words >> word;) {
-      tokens.push_back(scheme_->vocabulary().id(word));
-      if (tokens.back() < 0)
-        throw std::invalid_argument("music: '" + word + "' is no word of " +
-                                    corpus_.scheme + ", which has such as '" +
-                                    scheme_->vocabulary().word(0) + "'");
-    }
+    std::vector<int64_t> tokens = is_midi(text)    ? file_tokens(text)
+                                  : is_piece(text) ? piece_tokens(text)
+                                                   : word_tokens(text);
+    if (!tokens.empty() && tokens.back() == scheme_->end()) tokens.pop_back();
     return tokens;
   }
 
@@ -175,6 +175,50 @@ class MusicTask : public Task {
       legal += (legal.empty() ? "" : ", ") + name;
     throw std::invalid_argument("music: no split '" + split + "'; expected one of " +
                                 legal);
+  }
+
+  static bool is_midi(const std::string& text) {
+    return text.ends_with(".mid") || text.ends_with(".midi") || text.ends_with(".MID");
+  }
+
+  bool is_piece(const std::string& text) const {
+    return corpus_.splits.contains(text.substr(0, text.find(':')));
+  }
+
+  std::vector<int64_t> file_tokens(const std::string& file) const {
+    const std::vector<int32_t> ids = scheme_->encode(data::read_smf(file)).ids;
+    return {ids.begin(), ids.end()};
+  }
+
+  std::vector<int64_t> piece_tokens(const std::string& text) const {
+    std::istringstream rest(text.substr(text.find(':') + 1));
+    const data::Pieces& all = pieces(text.substr(0, text.find(':')));
+    int64_t piece = 0, count = std::numeric_limits<int64_t>::max();
+    char colon = 0;
+    rest >> piece;
+    const bool whole = rest.eof(), read = !rest.fail();
+    if (!whole) rest >> colon >> count;
+    if (!read || rest.fail() || !rest.eof() || (!whole && colon != ':') || piece < 0 ||
+        piece >= ssize(all) || count < 1)
+      throw std::invalid_argument(
+          "music: expected a piece such as test:0, or test:0:64 "
+          "for its first 64 tokens, below test:" +
+          std::to_string(all.size()) + "; got '" + text + "'");
+    const std::vector<int32_t>& ids = all[static_cast<size_t>(piece)];
+    return {ids.begin(), ids.begin() + std::min(count, ssize(ids))};
+  }
+
+  std::vector<int64_t> word_tokens(const std::string& text) const {
+    std::vector<int64_t> tokens;
+    std::istringstream words(text);
+    for (std::string word; words >> word;) {
+      tokens.push_back(scheme_->vocabulary().id(word));
+      if (tokens.back() < 0)
+        throw std::invalid_argument("music: '" + word + "' is no word of " +
+                                    corpus_.scheme + ", no .mid file and no piece " +
+                                    "such as valid:0");
+    }
+    return tokens;
   }
 
   /// Where a training crop may begin; empty: anywhere it fits.

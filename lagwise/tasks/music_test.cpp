@@ -156,6 +156,23 @@ TEST(MusicTask, SpeaksInWords) {
   EXPECT_TRUE(task->encode("").empty());
 }
 
+TEST(MusicTask, TakesAPromptFromAPieceOrAFile) {
+  const auto task = music("");
+  const std::vector<int32_t> piece =
+      data::make_groove_corpus(2, 10, 1).splits.at("valid")[0];
+  EXPECT_EQ(task->encode("valid:0"),
+            std::vector<int64_t>(piece.begin(), piece.end() - 1));
+  EXPECT_EQ(task->encode("valid:0:5"),
+            std::vector<int64_t>(piece.begin(), piece.begin() + 5));
+  const TempFolder folder;
+  put(folder / "a.mid", data::smf_bytes(task->music()->decode(piece)));
+  EXPECT_EQ(task->encode(folder / "a.mid"), task->encode("valid:0"));
+  for (const char* const wrong : {"valid:1", "valid:-1", "valid:x", "valid:0:0",
+                                  "valid:0 5", "valid:0:5x", "vali:0"})
+    EXPECT_THROW(task->encode(wrong), std::invalid_argument) << wrong;
+  EXPECT_THROW(task->encode(folder / "b.mid"), DataError);
+}
+
 TEST(MusicTask, ReadsAFolderOfMidiFiles) {
   const TempFolder folder;
   for (int64_t i = 0; i < 2; ++i)
