@@ -36,8 +36,7 @@ Child::Child(const std::vector<std::string>& words, const std::string& log) {
   std::vector<char*> pointers;
   for (std::string& word : copies) pointers.push_back(word.data());
   pointers.push_back(nullptr);
-  const int file =
-      open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (file < 0) throw std::runtime_error(log + ": " + std::strerror(errno));
   const pid_t parent = getpid();
   id_ = fork();

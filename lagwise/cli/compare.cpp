@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "lagwise/cli/compare_plan.h"
 #include "lagwise/cli/compare_runner.h"
 #include "lagwise/cli/compare_table.h"
+#include "lagwise/cli/program.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/train/run_folder.h"
 #include "lagwise/train/threads.h"
@@ -101,8 +103,9 @@ CompareTable table_of(const CompareFlags& flags, const std::vector<Cell>& cells,
                         "rate of {}, by the loss on valid with the first seed",
                         fmt::join(request.rates, ", ")));
   table.notes.push_back(fmt::format(
-      "{} of {} runs are done; {:.1f} of {:g} minutes spent; {} side by side", runner.done(),
-      runner.asked(), ledger.spent() / 60, flags.runner.minutes, flags.runner.jobs));
+      "{} of {} runs are done; {:.1f} of {:g} minutes spent; {} side by side",
+      runner.done(), runner.asked(), ledger.spent() / 60, flags.runner.minutes,
+      flags.runner.jobs));
   return table;
 }
 

@@ -40,9 +40,9 @@ Subject read_subject(const std::string& file, const CompareRequest& request) {
 void check_parts(const ModelConfig& model, const std::vector<std::string>& encodings,
                  const std::vector<std::string>& attentions) {
   for (const std::string& text : encodings)
-    make_encoding(text, {.heads = model.heads,
-                         .dim = model.dim / model.heads,
-                         .model_dim = model.dim});
+    make_encoding(
+        text,
+        {.heads = model.heads, .dim = model.dim / model.heads, .model_dim = model.dim});
   for (const std::string& text : attentions) {
     ModelConfig config = model;
     config.encoding = "none", config.attention = text;
@@ -95,8 +95,9 @@ void check_names(const std::vector<Subject>& subjects) {
   std::set<std::string> names;
   for (const Subject& subject : subjects)
     if (!names.insert(subject.name).second)
-      throw std::invalid_argument("--recipe: expected recipes with different names, got " +
-                                  subject.name + " twice");
+      throw std::invalid_argument(
+          "--recipe: expected recipes with different names, got " + subject.name +
+          " twice");
 }
 
 }  // namespace

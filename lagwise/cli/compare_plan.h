@@ -20,11 +20,11 @@ struct CompareRequest {
 struct Cell {
   std::string recipe, file;  ///< its name and where it lies
   std::string encoding, attention, rate;
-  std::string name;         ///< of its folder
-  int64_t first_seed = 0;   ///< the recipe's; seed n of the cell is this plus n
-  bool decodes = false;     ///< a language model
-  std::string not_served;   ///< why it cannot be trained; empty: it can
-  size_t group = 0;         ///< cells that differ in the learning rate alone
+  std::string name;        ///< of its folder
+  int64_t first_seed = 0;  ///< the recipe's; seed n of the cell is this plus n
+  bool decodes = false;    ///< a language model
+  std::string not_served;  ///< why it cannot be trained; empty: it can
+  size_t group = 0;        ///< cells that differ in the learning rate alone
 
   std::string folder(const std::string& out, int64_t seed) const;
   /// The words after `lagwise train` for one seed.

@@ -77,10 +77,10 @@ CompareRow row_of(const std::string& recipe, const std::vector<RunSummary>& runs
   row.value = spread_over(done, [](const RunSummary& x) { return x.value; });
   for (const RunSummary::Length& length : done[0]->lengths)
     row.lengths.push_back(length_of(done, length.tokens));
-  row.train_speed = spread_over(
-      done, [](const RunSummary& x) { return x.train_tokens_per_second; });
-  row.decode_speed = spread_over(
-      done, [](const RunSummary& x) { return x.decode_tokens_per_second; });
+  row.train_speed =
+      spread_over(done, [](const RunSummary& x) { return x.train_tokens_per_second; });
+  row.decode_speed =
+      spread_over(done, [](const RunSummary& x) { return x.decode_tokens_per_second; });
   for (const RunSummary* run : done)
     row.peak_bytes = std::max(row.peak_bytes, run->peak_bytes);
   return row;

@@ -138,13 +138,18 @@ void CompareRunner::start(Job& job) {
     fs::create_directories(fs::path(folder).parent_path());
     words = job.cell->train_words(request_, job.seed, options_.threads);
   } else if (job.stage == Stage::judge) {
-    words = {"eval",      folder,    "--lengths", options_.lengths,
-             "--windows", std::to_string(options_.windows)};
+    words = {"eval",           folder,      "--lengths",
+             options_.lengths, "--windows", std::to_string(options_.windows)};
     if (options_.examples > 0)
       words.insert(words.end(), {"--examples", std::to_string(options_.examples)});
   } else {
-    words = {"eval", folder, "--stream", "--chunk",
-             "1",    "--to", std::to_string(options_.decoded)};
+    words = {"eval",
+             folder,
+             "--stream",
+             "--chunk",
+             "1",
+             "--to",
+             std::to_string(options_.decoded)};
   }
   job.child = std::make_unique<Child>(words, log_of(job));
   states_[{job.cell->name, job.seed}] = State::running;
@@ -218,9 +223,9 @@ void CompareRunner::run() {
     }
     Job job{};
     while (!interrupted && may_start() && next(job)) {
-      options_.say(fmt::format("start  {} ({} of {} done, {:.1f} of {:g} minutes spent)",
-                               key(job), done(), asked(), ledger_.spent() / 60,
-                               options_.minutes));
+      options_.say(fmt::format(
+          "start  {} ({} of {} done, {:.1f} of {:g} minutes spent)", key(job), done(),
+          asked(), ledger_.spent() / 60, options_.minutes));
       start(job);
       running_.push_back(std::move(job));
     }

@@ -17,8 +17,9 @@ using Grid = std::vector<std::vector<std::string>>;
 /// "1.234 ± 0.012", "1.234", "-"
 std::string text_of(const Spread& x) {
   if (x.count == 0) return "-";
-  return std::isfinite(x.deviation) ? fmt::format("{:.3f} ± {:.3f}", x.mean, x.deviation)
-                                    : fmt::format("{:.3f}", x.mean);
+  return std::isfinite(x.deviation)
+             ? fmt::format("{:.3f} ± {:.3f}", x.mean, x.deviation)
+             : fmt::format("{:.3f}", x.mean);
 }
 
 std::string whole_of(const Spread& x) {

@@ -91,7 +91,7 @@ std::vector<int64_t> fine_edges(int64_t trained, int64_t length) {
   return edges;
 }
 
-/// L/2, then the given ones below the length, or L, 2L, 4L, ...; then the length.
+/// L/2 and the given ones below the length, or L, 2L, 4L, ...; then the length.
 std::vector<int64_t> coarse_edges(int64_t trained, int64_t length,
                                   const std::vector<int64_t>& given) {
   std::vector<int64_t> edges = {trained / 2};
@@ -101,6 +101,7 @@ std::vector<int64_t> coarse_edges(int64_t trained, int64_t length,
   edges.erase(std::remove_if(edges.begin(), edges.end(),
                              [&](int64_t end) { return end >= length; }),
               edges.end());
+  std::sort(edges.begin(), edges.end());
   edges.push_back(length);
   return edges;
 }
