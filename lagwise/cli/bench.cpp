@@ -1,7 +1,6 @@
 // `lagwise bench`: how fast this machine runs lagwise, and against what.
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -17,7 +16,7 @@
 #include "bench/favor_cases.h"
 #include "bench/linear_cases.h"
 #include "bench/timing.h"
-#include "bench/train_cases.h"
+#include "lagwise/cli/bench_rows.h"
 #include "lagwise/cli/bench_verbs.h"
 #include "lagwise/cli/checks.h"
 #include "lagwise/cli/verbs.h"
@@ -29,77 +28,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kMostThreads = 256;
-
-/// A line on the terminal that each next one overwrites; nothing in a log file.
-void show_progress(const std::string& text) {
-  if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K{}", text);
-}
-
-Json row_json(const bench::BenchRow& row) {
-  Json json = {{"case", row.name},
-               {"direction", row.direction},
-               {"batch", row.batch},
-               {"n", row.n},
-               {"heads", row.heads},
-               {"d", row.d},
-               {"e", row.e},
-               {"threads", row.threads},
-               {"ours_ms", row.ours_ms},
-               {"baseline", row.baseline},
-               {"baseline_ms", row.baseline_ms},
-               {"ratio", row.ratio},
-               {"gflops", row.gflops},
-               {"peak_gflops", row.peak_gflops},
-               {"fraction", row.fraction},
-               {"extra_bytes", row.extra_bytes},
-               {"baseline_bytes", row.baseline_bytes},
-               {"weak_baseline", row.weak_baseline}};
-  if (!row.note.empty()) {
-    json["baseline_ms"] = json["ratio"] = json["baseline_bytes"] = nullptr;
-    json["note"] = row.note;
-  }
-  return json;
-}
-
-void print_json(const std::vector<bench::BenchRow>& rows, const std::string& settings) {
-  Json array = Json::array();
-  for (const bench::BenchRow& row : rows) array.push_back(row_json(row));
-  fmt::print(stderr, "{}\n", settings);
-  fmt::print("{}\n", array.dump(2));
-}
-
-void print_row(const bench::BenchRow& row) {
-  fmt::print(
-      "{:>6} {:>2} {:>4} {:>4} {:>2} {:>10.4f} {:>17} {:>10.4f} {:>6.2f}{} {:>6.1f} "
-      "{:>4.0f}% {:>8}\n",
-      row.n, row.heads, row.d, row.e, row.threads, row.ours_ms, row.baseline,
-      row.baseline_ms, row.ratio, row.weak_baseline ? '!' : ' ', row.gflops,
-      100 * row.fraction, bench::human_bytes(row.extra_bytes));
-}
-
-void print_heading(const std::string& settings) {
-  fmt::print(
-      "{}\nratio: how many times faster than the baseline; of a cost, ours / "
-      "baseline. peak: of an FMA loop.\n!: the baseline is slower than it should "
-      "be, so the row proves nothing.\n\n",
-      settings);
-  fmt::print(
-      "{:>6} {:>2} {:>4} {:>4} {:>2} {:>10} {:>17} {:>10} {:>6}  {:>6} {:>5} {:>8}\n",
-      "N", "H", "D", "E", "t", "ours ms", "baseline", "its ms", "ratio", "GF/s", "peak",
-      "memory");
-}
-
-void print_table(const std::vector<bench::BenchRow>& rows,
-                 const std::string& settings) {
-  print_heading(settings);
-  std::string last;
-  for (const bench::BenchRow& row : rows) {
-    const std::string title = fmt::format("{}, {} thread(s)", row.name, row.threads);
-    if (title != last) fmt::print("-- {}\n", title);
-    last = title;
-    print_row(row);
-  }
-}
 
 struct LinearFlags {
   bool json = false, quick = false;
@@ -156,64 +84,6 @@ void run_exact(const ExactFlags& flags) {
   const std::vector<bench::BenchRow> rows = bench::run_exact_cases(plan);
   show_progress("");
   (flags.json ? print_json : print_table)(rows, bench::describe_settings());
-}
-
-struct TrainFlags {
-  bool json = false, quick = false;
-  int threads = 0;
-  std::vector<int64_t> lengths = bench::TrainPlan().lengths;
-};
-
-/// Minutes pass between rows, so each is printed when it is there.
-class TrainPrinter {
- public:
-  explicit TrainPrinter(bool json) : json_(json) {
-    if (!json_) {
-      print_heading(bench::describe_settings());
-      return;
-    }
-    fmt::print(stderr, "{}\n", bench::describe_settings());
-    fmt::print("[");
-  }
-  ~TrainPrinter() {
-    if (json_) fmt::print("\n]\n");
-  }
-
-  void print(const bench::BenchRow& row) {
-    show_progress("");
-    const double tokens = 1e3 * double(row.batch * row.n);
-    if (json_) {
-      Json json = row_json(row);
-      json["tokens_per_second"] = tokens / row.ours_ms;
-      fmt::print("{}\n{}", count_ == 0 ? "" : ",", json.dump(2));
-    } else {
-      fmt::print("-- {}, B = {}, {}\n", row.name, row.batch, row.direction);
-      print_row(row);
-      fmt::print("   {:.0f} tokens/s; the baseline {}\n", tokens / row.ours_ms,
-                 row.note.empty()
-                     ? fmt::format("{:.0f}, {} of memory", tokens / row.baseline_ms,
-                                   bench::human_bytes(row.baseline_bytes))
-                     : "was not run: " + row.note);
-    }
-    ++count_;
-    std::fflush(stdout);
-  }
-
- private:
-  bool json_;
-  int count_ = 0;
-};
-
-void run_training(const TrainFlags& flags) {
-  bench::keep_freed_memory();
-  bench::TrainPlan plan;
-  plan.threads = flags.threads > 0 ? flags.threads : bench::machine_cores();
-  plan.lengths = flags.lengths;
-  plan.quick = flags.quick;
-  plan.progress = show_progress;
-  TrainPrinter printer(flags.json);
-  plan.row = [&](const bench::BenchRow& row) { printer.print(row); };
-  bench::run_train_cases(plan);
 }
 
 struct CrossoverFlags {
@@ -324,25 +194,6 @@ void add_exact(CLI::App& bench) {
   verb->callback([flags] { run_exact(*flags); });
 }
 
-void add_training(CLI::App& bench) {
-  CLI::App* verb = bench.add_subcommand(
-      "train", "Time whole training steps against materialised SPE in plain torch");
-  const auto flags = std::make_shared<TrainFlags>();
-  verb->add_flag("--json", flags->json,
-                 "Print a JSON array of rows instead of a table");
-  verb->add_flag("--quick", flags->quick,
-                 "Measure a sixteenth of each length, with one repetition");
-  verb->add_option("--threads", flags->threads,
-                   "Use this many threads, 1 to 256; all cores unless given")
-      ->check(whole_number(1, kMostThreads));
-  verb->add_option("--lengths", flags->lengths,
-                   "Measure sequences of these lengths, 16 to 65536")
-      ->delimiter(',')
-      ->check(whole_number(16, 65536))
-      ->capture_default_str();
-  verb->callback([flags] { run_training(*flags); });
-}
-
 void add_crossover(CLI::App& bench) {
   CLI::App* verb = bench.add_subcommand(
       "crossover",
@@ -374,7 +225,7 @@ void add_bench(CLI::App& app) {
              bench::run_favor_cases);
   add_encodings_bench(*bench);
   add_exact(*bench);
-  add_training(*bench);
+  add_train_bench(*bench);
   add_crossover(*bench);
   add_generate_bench(*bench);
 }
