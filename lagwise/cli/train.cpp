@@ -72,11 +72,10 @@ void run_train(const TrainFlags& flags) {
   const std::string folder =
       flags.out.empty() ? default_folder(flags.recipe) : flags.out;
   bench::keep_freed_memory();
-  if (flags.fresh) forget_run(folder);
 
   const StopOnSignal listening;
   TrainerOptions options;
-  options.stop = &asked_to_stop;
+  options.stop = &asked_to_stop, options.fresh = flags.fresh;
   const std::vector<std::string> simd = usable_simd();
   options.facts = {
       {"lagwise", lagwise_version()}, {"torch", torch_version()},

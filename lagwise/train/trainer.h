@@ -31,6 +31,7 @@ struct TrainerOptions {
   std::vector<std::pair<std::string, std::string>> facts = {};
   /// Set by somebody else to have training save and stop.
   const std::atomic<bool>* stop = nullptr;
+  bool fresh = false;  ///< forgets the run that is there, once all else is right
   data::FileCalls calls = {};  ///< through which checkpoints are written
 };
 

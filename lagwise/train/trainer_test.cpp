@@ -198,7 +198,9 @@ TEST(Trainer, RefusesToGoOnWithAnotherRecipe) {
   other.train.steps = 31;
   EXPECT_THAT(message<std::invalid_argument>([&] { Trainer(other, scratch / "run"); }),
               HasSubstr("train.steps = 31, was 30"));
-  forget_run(scratch / "run");
+  TrainerOptions fresh;
+  fresh.fresh = true;
+  EXPECT_EQ(Trainer(other, scratch / "run", fresh).step(), 0);
   train_until(other, scratch / "run", 2);
 }
 
