@@ -43,9 +43,7 @@ void check(const ModelConfig& config) {
 
 }  // namespace
 
-Loss Model::loss(const Batch& batch, const Draw& draw) {
-  const at::Tensor x = logits(batch, draw);  // [.., V]
-  const at::Tensor target = batch.targets;   // [..]
+Loss cross_entropy(const at::Tensor& x, const at::Tensor& target) {
   const at::Tensor counts = target.ge(0);
   const at::Tensor place = target.clamp_min(0).unsqueeze(-1);
   const at::Tensor each = -at::log_softmax(x, -1).gather(-1, place).squeeze(-1) *
@@ -56,6 +54,10 @@ Loss Model::loss(const Batch& batch, const Draw& draw) {
   loss.count = counts.sum().item<int64_t>();
   loss.right = (x.detach().argmax(-1).eq(target) * counts).sum().item<int64_t>();
   return loss;
+}
+
+Loss Model::loss(const Batch& batch, const Draw& draw) {
+  return cross_entropy(logits(batch, draw), batch.targets);
 }
 
 std::unique_ptr<DecodingState> Model::start(int64_t, const Draw&, const Batch*) {

@@ -54,6 +54,9 @@ struct Loss {
   int64_t count = 0, right = 0;
 };
 
+/// Of logits [.., V] against targets [..].
+Loss cross_entropy(const at::Tensor& logits, const at::Tensor& targets);
+
 /// What a model remembers between calls: constant in size with linear attention, a
 /// cache that grows with exact attention.
 class DecodingState {

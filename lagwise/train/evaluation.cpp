@@ -7,26 +7,9 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "lagwise/train/judged.h"
+
 namespace lagwise {
-namespace {
-
-/// In evaluation mode for as long as it lives: no dropout.
-class Judged {
- public:
-  explicit Judged(Model& model) : model_(model), training_(model.is_training()) {
-    model_.eval();
-  }
-  ~Judged() { model_.train(training_); }
-  Judged(const Judged&) = delete;
-  Judged& operator=(const Judged&) = delete;
-
- private:
-  Model& model_;
-  bool training_;
-};
-
-}  // namespace
-
 Evaluation evaluate(Model& model, const Task& task, const Draw& draw,
                     const std::string& split, int64_t examples, int64_t batch,
                     const std::function<void(double)>& progress) {
