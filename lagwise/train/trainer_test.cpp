@@ -49,7 +49,7 @@ struct StopsAfter : TrainListener {
   explicit StopsAfter(int64_t step) : step(step) {}
   void stepped(const TrainingLine& line) override { stop = line.step >= step; }
   int64_t step;
-  std::atomic<bool> stop = false;
+  bool stop = false;
 };
 
 void train(const Recipe& recipe, const std::string& folder) {
@@ -60,7 +60,7 @@ void train(const Recipe& recipe, const std::string& folder) {
 void train_until(const Recipe& recipe, const std::string& folder, int64_t step) {
   StopsAfter listener(step);
   TrainerOptions options;
-  options.stop = &listener.stop;
+  options.stop = [&] { return listener.stop; };
   Trainer trainer(recipe, folder, options);
   EXPECT_THROW(trainer.run(listener), Interrupted);
 }
