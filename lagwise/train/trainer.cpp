@@ -48,7 +48,7 @@ Trainer::Trainer(const Recipe& recipe, const std::string& folder,
       options_(std::move(options)),
       path_(folder),
       checkpoints_(folder, options_.calls) {
-  check_same_recipe();
+  if (!options_.fresh) check_same_recipe();
   task_ = make_task(recipe_.data);
   state_.model = completed_model(recipe_, *task_);
   state_.words = task_->words();
@@ -57,6 +57,7 @@ Trainer::Trainer(const Recipe& recipe, const std::string& folder,
   model_ = make_model(state_.model);
   optimiser_ = std::make_unique<AdamW>(trained_parameters(*model_));
   folder_ = std::make_unique<RunFolder>(path_);
+  if (options_.fresh) forget_run(path_);
   check_same_recipe();  // now that nobody else writes it
   resume();
   pin_threads(state_.threads);
