@@ -12,5 +12,6 @@ namespace lagwise::cli {
 void add_bench(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_encodings(CLI::App& app);
+void add_report(CLI::App& app);
 
 }  // namespace lagwise::cli
