@@ -40,7 +40,7 @@ struct Comparison {
   double gflop = 0;      ///< useful work of one call
 };
 
-/// One line of `lagwise bench linear` and `bench encodings`: our time beside one
+/// One line of `lagwise bench linear`, `encodings`, `train`, ...: our time beside one
 /// baseline's.
 struct BenchRow {
   std::string name;       ///< of the case; says so where `ratio` is a cost
@@ -57,6 +57,7 @@ struct BenchRow {
   int64_t extra_bytes = 0;     ///< our working memory beyond inputs and outputs
   int64_t baseline_bytes = 0;  ///< and the baseline's
   bool weak_baseline = false;  ///< slower than its floor: the row proves nothing
+  std::string note = {};       ///< why there is no baseline time, where there is none
 };
 
 /// Measures comparisons and collects their rows.

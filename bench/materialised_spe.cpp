@@ -31,21 +31,23 @@ Tensor filtered(const Tensor& x, Tensor code, const Tensor& gate, const Tensor& 
   return (rows * code).sum(3).permute({0, 2, 1, 3});
 }
 
+/// (R D)^(1/4)
+double root(int64_t realizations, int64_t dim) {
+  return std::pow(static_cast<double>(realizations * dim), 0.25);
+}
+
 }  // namespace
 
-std::pair<Tensor, Tensor> materialised_spe(const Tensor& q, const Tensor& k,
-                                           const MaterialisedSpe& parameters,
-                                           int64_t realizations, Tensor z, Tensor eps) {
-  const int64_t heads = q.size(1), n = q.size(2), dim = q.size(3);
+MaterialisedCodes materialised_codes(const MaterialisedSpe& parameters, int64_t n,
+                                     int64_t realizations, Tensor z) {
+  const auto options = parameters.frequencies.options().requires_grad(false);
+  const int64_t heads = parameters.frequencies.size(0);
+  const int64_t dim = parameters.frequencies.size(1);
   const int64_t sines = parameters.frequencies.size(2);
-  const double size = static_cast<double>(realizations * dim);
-  if (!z.defined())
-    z = at::randn({1, heads, dim, 2 * sines, realizations}, q.options());
-  if (parameters.gate.defined() && !eps.defined())
-    eps = at::randn({heads, dim, realizations}, q.options());
+  if (!z.defined()) z = at::randn({1, heads, dim, 2 * sines, realizations}, options);
 
   const Tensor f = at::sigmoid(parameters.frequencies).unsqueeze(2) / 2;
-  const Tensor at = at::arange(n, q.options()).view({1, 1, n, 1});
+  const Tensor at = at::arange(n, options).view({1, 1, n, 1});
   const Tensor phase = f * at * (2 * std::numbers::pi);  // [H, D, N, K]
   const Tensor omega_q = waves(phase + parameters.offsets.unsqueeze(2));
   const Tensor omega_k = waves(phase);
@@ -53,13 +55,31 @@ std::pair<Tensor, Tensor> materialised_spe(const Tensor& q, const Tensor& k,
   // Each gain serves a cosine and a sine. [H, D, 2K, 1]
   const Tensor gain =
       at::softplus(parameters.gains).repeat_interleave(2, 2).unsqueeze(3);
-  z = z * gain / (std::sqrt(2.0 * static_cast<double>(sines)) * std::pow(size, 0.25));
+  z = z * gain /
+      (std::sqrt(2.0 * static_cast<double>(sines)) * root(realizations, dim));
   const auto codes = [&](const Tensor& omega) {  // [1, N, H, D, R]
     return at::matmul(omega, z).permute({0, 3, 1, 2, 4});
   };
-  if (eps.defined()) eps = eps / std::pow(size, 0.25);
-  return {filtered(q, codes(omega_q), parameters.gate, eps),
-          filtered(k, codes(omega_k), parameters.gate, eps)};
+  return {codes(omega_q), codes(omega_k)};
+}
+
+std::pair<Tensor, Tensor> materialised_filter(const Tensor& q, const Tensor& k,
+                                              const MaterialisedCodes& codes,
+                                              const Tensor& gate, Tensor eps) {
+  const int64_t heads = q.size(1), dim = q.size(3), width = codes.queries.size(4);
+  if (gate.defined()) {
+    if (!eps.defined()) eps = at::randn({heads, dim, width}, q.options());
+    eps = eps / root(width, dim);
+  }
+  return {filtered(q, codes.queries, gate, eps), filtered(k, codes.keys, gate, eps)};
+}
+
+std::pair<Tensor, Tensor> materialised_spe(const Tensor& q, const Tensor& k,
+                                           const MaterialisedSpe& parameters,
+                                           int64_t realizations, Tensor z, Tensor eps) {
+  const MaterialisedCodes codes =
+      materialised_codes(parameters, q.size(2), realizations, z);
+  return materialised_filter(q, k, codes, parameters.gate, eps);
 }
 
 }  // namespace lagwise::bench

@@ -22,8 +22,25 @@ struct MaterialisedSpe {
   at::Tensor gate;                         ///< [H, D], raw; undefined: not gated
 };
 
-/// q, k [B, H, N, D] at positions 0 .. N-1; z [1, H, D, 2K, R], eps [H, D, R].
-/// Undefined noise is drawn with torch's generator, as theirs is.
+/// The codes of queries and of keys, [1, N, H, D, R] each, before any gate: their
+/// authors form them once a pass and share them between layers.
+struct MaterialisedCodes {
+  at::Tensor queries, keys;
+};
+
+/// At positions 0 .. n-1, from z [1, H, D, 2K, R]; undefined: drawn with torch's
+/// generator, as theirs is.
+MaterialisedCodes materialised_codes(const MaterialisedSpe& parameters, int64_t n,
+                                     int64_t realizations, at::Tensor z);
+
+/// What one layer does with them. eps [H, D, R]; undefined: drawn.
+std::pair<at::Tensor, at::Tensor> materialised_filter(const at::Tensor& q,
+                                                      const at::Tensor& k,
+                                                      const MaterialisedCodes& codes,
+                                                      const at::Tensor& gate,
+                                                      at::Tensor eps);
+
+/// Both: q, k [B, H, N, D] at positions 0 .. N-1.
 std::pair<at::Tensor, at::Tensor> materialised_spe(const at::Tensor& q,
                                                    const at::Tensor& k,
                                                    const MaterialisedSpe& parameters,

@@ -10,6 +10,8 @@
 #include <cmath>
 #include <thread>
 
+#include "lagwise/ops/blas_threads.h"
+
 namespace lagwise::bench {
 namespace {
 
@@ -85,11 +87,7 @@ void set_threads(int threads) {
   if (at::get_num_threads() != threads) omp_set_num_threads(threads);
 }
 
-void set_blas_threads(int threads) {
-  static const auto set_openblas =
-      openblas_symbol<void (*)(int)>("openblas_set_num_threads");
-  if (set_openblas) set_openblas(threads);
-}
+void set_blas_threads(int threads) { ops::set_blas_threads(threads); }
 
 int machine_cores() { return std::max(1, int(std::thread::hardware_concurrency())); }
 

@@ -19,6 +19,19 @@ CLI::Validator whole_number(int least, int most) {
   return CLI::Validator(complaint, "");
 }
 
+CLI::Validator number(double least, double most) {
+  const auto complaint = [least, most](const std::string& text) -> std::string {
+    double value = 0;
+    const char* last = text.data() + text.size();
+    const auto [end, error] = std::from_chars(text.data(), last, value);
+    const bool plain = error == std::errc() && end == last;
+    if (plain && value >= least && value <= most) return "";
+    return fmt::format("expected a number from {:g} to {:g}, got '{}'", least, most,
+                       text);
+  };
+  return CLI::Validator(complaint, "");
+}
+
 CLI::Validator file_name() {
   const auto complaint = [](const std::string& text) -> std::string {
     return text.empty() ? "expected the name of a file, got ''" : "";

@@ -69,6 +69,7 @@ TEST(EncodingsShow, DrawsEveryEncoding) {
                  "--heads", "2", "--dim", "8", "--draws", "3"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("kernel by lag")) << row.name;
+    EXPECT_THAT(outcome.out, HasSubstr("Over 16 positions")) << row.name;
     EXPECT_THAT(outcome.out, Not(HasSubstr("nan"))) << row.name;
   }
 }

@@ -19,9 +19,9 @@ constexpr const char* kExitCodes = R"(Exit codes:
   0    done
   1    failed for another reason than those below
   2    the command line or an option is wrong
-  3    a file has wrong contents or a wrong format (reserved for verbs to come)
-  4    training diverged (reserved for verbs to come)
-  130  interrupted, after saving (reserved for verbs to come))";
+  3    a file has wrong contents or a wrong format
+  4    training diverged
+  130  interrupted, after saving)";
 
 bool is_option(const std::string& word) { return word.starts_with('-'); }
 

@@ -59,17 +59,15 @@ int open_locked(const std::string& name) {
   }
 }
 
-// A rename lasts only when the folder that records it is on the disk. Some file
-// systems cannot sync a folder (EINVAL), and need not.
-int sync_folder(const fs::path& folder, const FileCalls& calls) {
+}  // namespace
+
+int sync_folder(const std::string& folder, const FileCalls& calls) {
   const int opened = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (opened < 0) return errno;
   const int reason = calls.sync(opened) == 0 || errno == EINVAL ? 0 : errno;
   close(opened);
   return reason;
 }
-
-}  // namespace
 
 FileCalls::FileCalls()
     : write(::write),
@@ -120,7 +118,7 @@ void AtomicFile::commit() {
   if (calls_.rename(temporary_.c_str(), target_.c_str()) != 0) refuse(errno);
   temporary_.clear();
   discard();
-  const int reason = sync_folder(folder_of(target_), calls_);
+  const int reason = sync_folder(folder_of(target_).string(), calls_);
   if (reason != 0) refuse(reason);
 }
 
@@ -147,8 +145,8 @@ void check_replaceable(const std::string& file) {
   if (access(folder.c_str(), W_OK | X_OK) != 0) refuse(errno);
 }
 
-void replace_file(const std::string& file, std::string_view contents) {
-  AtomicFile out(file);
+void replace_file(const std::string& file, std::string_view contents, FileCalls calls) {
+  AtomicFile out(file, std::move(calls));
   out.write(contents);
   out.commit();
 }

@@ -51,11 +51,16 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
+/// Puts on the disk what a folder says about its files: only then does a rename last.
+/// 0, or the system's reason. Some file systems cannot do this (EINVAL), and need not.
+int sync_folder(const std::string& folder, const FileCalls& calls = {});
+
 /// Throws std::runtime_error, with the system's reason, if `file` cannot be
 /// written. Changes nothing, so that a wrong name fails before long work starts.
 void check_replaceable(const std::string& file);
 
 /// Gives `file` these contents, all of them or none.
-void replace_file(const std::string& file, std::string_view contents);
+void replace_file(const std::string& file, std::string_view contents,
+                  FileCalls calls = {});
 
 }  // namespace lagwise::data

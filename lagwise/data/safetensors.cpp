@@ -219,7 +219,8 @@ const StoredTensor* Safetensors::find(std::string_view name) const {
 }
 
 void write_safetensors(const std::string& file, std::vector<StoredTensor> tensors,
-                       const std::map<std::string, std::string>& metadata) {
+                       const std::map<std::string, std::string>& metadata,
+                       FileCalls calls) {
   std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
     const size_t wide_a = dtype_size(a.dtype), wide_b = dtype_size(b.dtype);
     return wide_a != wide_b ? wide_a > wide_b : a.name < b.name;
@@ -242,7 +243,7 @@ void write_safetensors(const std::string& file, std::vector<StoredTensor> tensor
   if (text.size() > kMaxHeader)
     throw std::invalid_argument("safetensors: expected a header of at most 16 MB");
 
-  AtomicFile out(file);
+  AtomicFile out(file, std::move(calls));
   uint8_t length[kLengthBytes];
   for (size_t i = 0; i < kLengthBytes; ++i)
     length[i] = static_cast<uint8_t>(uint64_t{text.size()} >> 8 * i);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lagwise/data/atomic_file.h"
 #include "lagwise/data/bytes.h"
 #include "lagwise/data/mapped_file.h"
 
@@ -62,6 +63,7 @@ class Safetensors {
 /// so that all are aligned, then by name. std::invalid_argument for a name given
 /// twice, an unknown dtype, or bytes that do not fit the shape.
 void write_safetensors(const std::string& file, std::vector<StoredTensor> tensors,
-                       const std::map<std::string, std::string>& metadata = {});
+                       const std::map<std::string, std::string>& metadata = {},
+                       FileCalls calls = {});
 
 }  // namespace lagwise::data

@@ -206,6 +206,11 @@ void ShardSet::verify() const {
   }
 }
 
+bool is_shard_set(const std::string& folder) {
+  std::error_code failed;
+  return fs::is_regular_file(folder + kManifest, failed);
+}
+
 void check_shard_manifest(const std::string& name, Bytes text) {
   parse_manifest(name, text);
 }

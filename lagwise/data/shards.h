@@ -65,6 +65,9 @@ class ShardSet {
   uint64_t hash_ = 0;
 };
 
+/// Whether a folder is a prepared set: it has a manifest.json.
+bool is_shard_set(const std::string& folder);
+
 /// The manifest's text: a strict JSON object. For tests and tools.
 void check_shard_manifest(const std::string& name, Bytes text);
 

@@ -32,6 +32,8 @@ class Classifier : public Model {
 
   at::Tensor logits(const Batch& batch, const Draw& draw) override {
     stack_->train(is_training());
+    if (config().patch > 1 && batch.lengths.defined())
+      throw std::invalid_argument("classifier: patches have no lengths");
     const at::Tensor x = stack_->forward(batch, draw, front_);  // [B, N (+ 1), C]
     return head_->forward(by_front_ ? x.select(1, 0) : mean(x, batch.lengths), {});
   }

@@ -34,6 +34,8 @@ void check(const ModelConfig& config) {
          config.dim);
   expect(config.feed_forward >= 0, "feed_forward: expected 0 (4 dim) or more",
          config.feed_forward);
+  expect(config.patch == 1 || (config.patch > 1 && config.model == "classifier"),
+         "patch: expected 1, or more for a classifier", config.patch);
   if (!(config.dropout >= 0 && config.dropout < 1))
     throw std::invalid_argument("model.dropout: expected 0 <= dropout < 1, got " +
                                 std::to_string(config.dropout));
@@ -41,9 +43,7 @@ void check(const ModelConfig& config) {
 
 }  // namespace
 
-Loss Model::loss(const Batch& batch, const Draw& draw) {
-  const at::Tensor x = logits(batch, draw);  // [.., V]
-  const at::Tensor target = batch.targets;   // [..]
+Loss cross_entropy(const at::Tensor& x, const at::Tensor& target) {
   const at::Tensor counts = target.ge(0);
   const at::Tensor place = target.clamp_min(0).unsqueeze(-1);
   const at::Tensor each = -at::log_softmax(x, -1).gather(-1, place).squeeze(-1) *
@@ -54,6 +54,10 @@ Loss Model::loss(const Batch& batch, const Draw& draw) {
   loss.count = counts.sum().item<int64_t>();
   loss.right = (x.detach().argmax(-1).eq(target) * counts).sum().item<int64_t>();
   return loss;
+}
+
+Loss Model::loss(const Batch& batch, const Draw& draw) {
+  return cross_entropy(logits(batch, draw), batch.targets);
 }
 
 std::unique_ptr<DecodingState> Model::start(int64_t, const Draw&, const Batch*) {

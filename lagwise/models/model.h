@@ -32,7 +32,9 @@ struct ModelConfig {
   std::string cross_attention = "exact";
   int64_t length = 512;  ///< trained on; the horizon of encodings that need one
   std::vector<int64_t> grid = {};  ///< of images: {32, 32}
-  uint64_t seed = 0;               ///< of the initial parameters
+  int64_t patch = 1;  ///< above 1: so many tokens in a row are numbers, not names, and
+                      ///<   make one row of the model by a linear map
+  uint64_t seed = 0;  ///< of the initial parameters
 };
 
 /// What a model is trained or judged on. Every field a task does not need is
@@ -51,6 +53,9 @@ struct Loss {
   at::Tensor by_target;  ///< [B, N] or [B], detached; 0 where a target is -1
   int64_t count = 0, right = 0;
 };
+
+/// Of logits [.., V] against targets [..].
+Loss cross_entropy(const at::Tensor& logits, const at::Tensor& targets);
 
 /// What a model remembers between calls: constant in size with linear attention, a
 /// cache that grows with exact attention.

@@ -5,22 +5,26 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
+#include "lagwise/ops/dense.h"
+
 namespace lagwise {
 namespace {
 
-HeadShape head_shape(const ModelConfig& config) {
+constexpr uint64_t kDecoder = 1, kCross = 2;
+
+/// `stack`: encodings of several stacks of one model start from different parameters.
+HeadShape head_shape(const ModelConfig& config, uint64_t stack) {
   return {.heads = config.heads,
           .dim = config.dim / config.heads,
           .model_dim = config.dim,
           .value_dim = 0,
-          .seed = config.seed};
+          .seed = config.seed ^ (stack << 48)};
 }
 
 void check_tokens(const at::Tensor& tokens, int64_t vocabulary) {
@@ -34,11 +38,17 @@ void check_tokens(const at::Tensor& tokens, int64_t vocabulary) {
                                 std::to_string(lowest < 0 ? lowest : top));
 }
 
+void check_patches(const at::Tensor& tokens, int64_t patch) {
+  if (tokens.size(1) % patch != 0)
+    throw std::invalid_argument("expected whole patches of " + std::to_string(patch) +
+                                " numbers, got " + std::to_string(tokens.size(1)));
+}
+
 /// Between two sequences an encoding must act on queries, keys or scores: what is added
 /// to an input is there already.
 std::shared_ptr<Encoding> make_cross_encoding(const ModelConfig& config) {
   auto made = nn::make_encoding_for(config.cross_attention, config.cross_encoding,
-                                    head_shape(config));
+                                    head_shape(config, kCross));
   if (made->traits().stage == Traits::Stage::input && !made->traits().relative)
     throw std::invalid_argument(
         "model.cross_encoding: expected none or an encoding of queries, keys or "
@@ -81,11 +91,8 @@ Stack::Stack(const ModelConfig& config, bool causal, bool listens, nn::Initial& 
       listens_(listens),
       place_(initial.next),
       encoding_(nn::make_encoding_for(config.attention, config.encoding,
-                                      head_shape(config))) {
-  const double deviation = 1.0 / std::sqrt(static_cast<double>(config.dim));
-  embed_ = initial.normal({config.vocabulary, config.dim}, deviation);
-  register_module("embed",
-                  std::make_shared<nn::Holder>(Parameters{{"weight", embed_}}));
+                                      head_shape(config, listens ? kDecoder : 0))) {
+  make_embedding(initial);
   if (listens_) cross_encoding_ = make_cross_encoding(config);
   if (const Parameters shared = encoding_->shared(); !shared.empty())
     register_module("pos", std::make_shared<nn::Holder>(shared));
@@ -111,8 +118,26 @@ Stack::Stack(const ModelConfig& config, bool causal, bool listens, nn::Initial& 
   norm_ = register_module("norm", std::make_shared<nn::Norm>(config.norm, config.dim));
 }
 
+void Stack::make_embedding(nn::Initial& initial) {
+  if (config_.patch > 1) {
+    patches_ = register_module("embed", std::make_shared<nn::LinearLayer>(
+                                            config_.patch, config_.dim, initial));
+    return;
+  }
+  const double deviation = 1.0 / std::sqrt(static_cast<double>(config_.dim));
+  embed_ = initial.normal({config_.vocabulary, config_.dim}, deviation);
+  register_module("embed",
+                  std::make_shared<nn::Holder>(Parameters{{"weight", embed_}}));
+}
+
 at::Tensor Stack::embed(const at::Tensor& tokens) const {
   check_tokens(tokens, config_.vocabulary);
+  if (config_.patch > 1) {
+    check_patches(tokens, config_.patch);
+    const double half = static_cast<double>(config_.vocabulary - 1) / 2;
+    return patches_->forward(
+        tokens.reshape({tokens.size(0), -1, config_.patch}).to(at::kFloat) / half - 1);
+  }
   return at::embedding(embed_, tokens) * std::sqrt(static_cast<double>(config_.dim));
 }
 
@@ -229,7 +254,7 @@ Head::Head(const ModelConfig& config, int64_t outputs, bool tied,
 }
 
 at::Tensor Head::forward(const at::Tensor& rows, const at::Tensor& embedding) const {
-  return out_ ? out_->forward(rows) : at::linear(rows, embedding);
+  return out_ ? out_->forward(rows) : ops::dense(rows, embedding);
 }
 
 at::Tensor last_rows(const at::Tensor& x, const at::Tensor& lengths) {

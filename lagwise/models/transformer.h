@@ -22,7 +22,10 @@ struct StackState {
 
 /// The middle of every model: tokens in, rows out. Embedding, encoding, blocks, norm.
 ///
-/// Parameters  embed.weight, pos.*, layers.<i>.*, norm.*
+/// Tokens are names, each with a vector of its own; or numbers, config.patch of which
+/// become a row by a linear map (patches of an image).
+///
+/// Parameters  embed.weight (and .bias of patches), pos.*, layers.<i>.*, norm.*
 class Stack : public torch::nn::Module {
  public:
   /// `listens`: blocks with cross attention, made as the config says.
@@ -42,6 +45,7 @@ class Stack : public torch::nn::Module {
   const at::Tensor& embedding() const { return embed_; }  ///< [V, C]
 
  private:
+  void make_embedding(nn::Initial& initial);
   at::Tensor embed(const at::Tensor& tokens) const;
   nn::Pass cross_pass(const Draw& draw, int64_t queries, int64_t keys) const;
   nn::Pass next_pass(StackState& state, int64_t rows) const;
@@ -52,6 +56,7 @@ class Stack : public torch::nn::Module {
   int64_t place_;  // of the dropout of the input
   std::shared_ptr<Encoding> encoding_, cross_encoding_;
   at::Tensor embed_;
+  std::shared_ptr<nn::LinearLayer> patches_;  // instead, where config.patch > 1
   std::vector<std::shared_ptr<nn::Block>> blocks_;
   std::shared_ptr<nn::Norm> norm_;
 };

@@ -2,11 +2,12 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/layer_norm.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/rsqrt.h>
 
 #include <cmath>
 #include <stdexcept>
+
+#include "lagwise/ops/dense.h"
 
 namespace lagwise::nn {
 namespace {
@@ -24,7 +25,7 @@ LinearLayer::LinearLayer(int64_t in, int64_t out, Initial& initial, double gain,
 }
 
 at::Tensor LinearLayer::forward(const at::Tensor& x) const {
-  return bias_.defined() ? at::linear(x, weight_, bias_) : at::linear(x, weight_);
+  return ops::dense(x, weight_, bias_);
 }
 
 Norm::Norm(const std::string& kind, int64_t width)

@@ -25,11 +25,12 @@ Evaluation evaluate(Model& model, const Task& task, const Draw& draw,
                     const std::string& split, int64_t examples = 0, int64_t batch = 16,
                     const std::function<void(double)>& progress = {});
 
-/// The loss of the targets at positions [begin, end) of a window, in nats.
+/// The loss of the targets at positions [begin, end) of a window, in nats. The target
+/// at position p comes after p + 1 tokens.
 struct PositionLoss {
   int64_t begin = 0, end = 0;
   double loss = 0, error = 0;  ///< mean, and half of its 95 % confidence interval,
-                               ///<   over windows
+                               ///<   over windows; infinite for a single window
   double restart = 0, restart_error = 0;  ///< the same tokens, seen through windows of
                                           ///<   the training length
   double difference = 0, difference_error = 0;  ///< loss - restart, paired by window:
@@ -42,29 +43,47 @@ struct LossByPosition {
   int64_t trained = 0;  ///< the training length L
   int64_t length = 0;   ///< of the windows
   int64_t windows = 0;
-  std::vector<PositionLoss> buckets;
+  std::vector<PositionLoss> buckets;  ///< fine, for charts: an eighth of L each, wider
+                                      ///<   where that would be more than 256
+  std::vector<PositionLoss> spans;    ///< coarse, for tables: up to L/2, L, 2L, 4L, ...
 };
 
-/// Loss along windows of `length` tokens, with the restart line: windows of the
-/// training length L that advance by L/2, of which the second half is scored, so that
-/// each token sees between L/2 and L tokens before it, its positions counted anew.
-/// Both lines score the same tokens, from position L/2 on.
+/// Loss along windows of `length` tokens, with the restart line (train/restart.h):
+/// windows of the training length L that advance by L/2, positions counted anew. Below
+/// L both lines are the same pass, so the difference there is 0; from L on a token
+/// sees all tokens before it, or between L/2 and L of them.
+///
+/// The `windows` (0: all there are) lie evenly over the split. `edges`: where the spans
+/// end, rising, in place of L, 2L, 4L, ... A split without one whole window, or a
+/// length beyond the table of the model's encoding, is a std::invalid_argument.
 LossByPosition loss_by_position(Model& model, const Task& task, const Draw& draw,
                                 const std::string& split, int64_t length,
                                 int64_t windows,
-                                const std::function<void(double)>& progress = {});
+                                const std::function<void(double)>& progress = {},
+                                const std::vector<int64_t>& edges = {});
 
-/// One long stream in constant memory: chunks with carried state.
+/// One part of a long stream.
 struct StreamPoint {
   int64_t begin = 0, end = 0;
   double loss = 0;               ///< nats per token in [begin, end)
-  double tokens_per_second = 0;  ///< in this part
+  double restart = 0;            ///< the same tokens on the restart line
+  double tokens_per_second = 0;  ///< in this part, the restart line left out
   int64_t state_bytes = 0;       ///< of the decoding state after it
   int64_t resident_bytes = 0;    ///< of the process after it
 };
 
-std::vector<StreamPoint> loss_along_stream(
-    Model& model, const Task& task, const Draw& draw, const std::string& split,
-    int64_t to, int64_t chunk, const std::function<void(double)>& progress = {});
+struct LossAlongStream {
+  std::string split;
+  int64_t trained = 0, chunk = 0;
+  std::vector<StreamPoint> points;  ///< one a chunk
+  std::string stopped;              ///< why it ended before `to`; empty: it did not
+};
+
+/// One stream from the beginning of a split, in chunks with carried state: constant
+/// memory with linear attention; with exact attention the cache grows, and so does the
+/// time of a chunk. It stops early where the split or the encoding's table ends.
+LossAlongStream loss_along_stream(Model& model, const Task& task, const Draw& draw,
+                                  const std::string& split, int64_t to, int64_t chunk,
+                                  const std::function<void(double)>& progress = {});
 
 }  // namespace lagwise

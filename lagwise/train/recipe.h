@@ -25,7 +25,7 @@ struct TrainConfig {
   int64_t checkpoint_every = 200;
   int64_t log_every = 10;
   int64_t threads = 0;  ///< 0: all of the machine's
-  uint64_t seed = 0;    ///< of parameters, noise, dropout and data
+  uint64_t seed = 0;    ///< of parameters, noise and dropout
 };
 
 /// A run, written down: a TOML file with the tables [model], [data] and [train].

@@ -1,0 +1,179 @@
+// `lagwise eval`: what a trained model is worth. The task's metric; for language models
+// also the loss by position beside the restart line, or along one long stream.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <stdexcept>
+
+#include "lagwise/cli/checks.h"
+#include "lagwise/cli/eval_files.h"
+#include "lagwise/cli/eval_lengths.h"
+#include "lagwise/cli/eval_text.h"
+#include "lagwise/cli/progress_line.h"
+#include "lagwise/cli/run_flags.h"
+#include "lagwise/cli/stop_signal.h"
+#include "lagwise/cli/verbs.h"
+#include "lagwise/core/errors.h"
+#include "lagwise/train/evaluation.h"
+
+namespace lagwise::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kMost = 1 << 30;
+
+struct EvalFlags {
+  RunFlags run;
+  std::string split;
+  std::string lengths = "1x,2x,4x,8x";
+  int windows = 64, examples = 0;
+  bool stream = false, json = false;
+  int to = 65536, chunk = 1024;
+};
+
+/// One evaluation: finds, prints, writes.
+class Eval {
+ public:
+  explicit Eval(const EvalFlags& flags)
+      : flags_(flags), run_(open(flags.run)), split_(chosen_split()) {}
+
+  void run() {
+    const std::vector<int64_t> lengths = lengths_asked(flags_.lengths, trained());
+    say(fmt::format("{}, step {}\n", run_.folder, run_.step));
+    if (flags_.stream) {
+      stream();
+    } else {
+      metric();
+      if (!lengths.empty()) positions(lengths);
+    }
+    progress_.clear();
+    if (flags_.json) fmt::print("{}\n", all_.dump(2));
+  }
+
+ private:
+  int64_t trained() const { return run_.model->config().length; }
+
+  /// --split; else test, where there is one, else valid.
+  std::string chosen_split() const {
+    const std::string split = flags_.split.empty() ? "test" : flags_.split;
+    try {
+      run_.task->size(split);
+      return split;
+    } catch (const std::invalid_argument&) {
+      if (!flags_.split.empty()) throw;
+      return "valid";
+    }
+  }
+
+  void say(const std::string& text) {
+    progress_.clear();
+    if (!flags_.json) fmt::print("{}", text);
+  }
+
+  std::function<void(double)> showing(const std::string& what) {
+    return [this, what](double fraction) {
+      if (StopSignal::asked()) throw Interrupted("stopped; nothing was written");
+      progress_.show(what, fraction);
+    };
+  }
+
+  void keep(const std::string& kind, const Json& json) {
+    all_[kind] = json;
+    const std::string file = write_eval(run_.folder, kind + "-" + split_, json);
+    say(fmt::format("-> {}\n\n", file));
+  }
+
+  void metric() {
+    const Evaluation found =
+        evaluate(*run_.model, *run_.task, run_.draw(), split_, flags_.examples, 16,
+                 showing(run_.task->metric()));
+    say(metric_text(found));
+    keep("metric", metric_json(found, run_.step));
+  }
+
+  /// Windows of the longest length asked for that the split and the encoding's table
+  /// have room for.
+  void positions(std::vector<int64_t> lengths) {
+    if (run_.model->config().model != "decoder_lm")
+      return say("loss by position is for language models: left out\n");
+    while (run_.task->size(split_, lengths.back()) < 1) {
+      shorten(lengths, fmt::format("the split '{}' has no window so long", split_));
+    }
+    for (;;) {
+      try {
+        const LossByPosition found = loss_by_position(
+            *run_.model, *run_.task, run_.draw(), split_, lengths.back(),
+            flags_.windows, showing("loss by position"), lengths);
+        say(position_text(found));
+        return keep("position", position_json(found, run_.step));
+      } catch (const std::invalid_argument& refusal) {  // a table of the encoding's
+        shorten(lengths, refusal.what());
+      }
+    }
+  }
+
+  void shorten(std::vector<int64_t>& lengths, const std::string& why) {
+    progress_.clear();
+    if (lengths.size() == 1)
+      throw std::invalid_argument(
+          fmt::format("no window of {} tokens: {}", lengths.back(), why));
+    fmt::print(stderr, "no windows of {} tokens: {}\n", lengths.back(), why);
+    lengths.pop_back();
+  }
+
+  void stream() {
+    const LossAlongStream found =
+        loss_along_stream(*run_.model, *run_.task, run_.draw(), split_, flags_.to,
+                          flags_.chunk, showing("stream"));
+    say(stream_text(found));
+    keep("stream", stream_json(found, run_.step));
+  }
+
+  const EvalFlags& flags_;
+  Run run_;
+  std::string split_;
+  ProgressLine progress_;
+  StopSignal listening_;
+  Json all_ = Json::object();
+};
+
+}  // namespace
+
+void add_eval(CLI::App& app) {
+  CLI::App* verb = app.add_subcommand(
+      "eval", "Judge a trained model: metric, loss by position, one long stream");
+  const auto flags = std::make_shared<EvalFlags>();
+  add_run_flags(*verb, flags->run);
+  verb->add_option("--split", flags->split,
+                   "On this split; test unless given, or valid where there is none");
+  verb->add_option("--lengths", flags->lengths,
+                   "Loss by position up to these lengths, in tokens or multiples of "
+                   "the training length; none leaves it out")
+      ->capture_default_str();
+  verb->add_option("--windows", flags->windows,
+                   "Average loss by position over so many windows")
+      ->check(whole_number(1, kMost))
+      ->capture_default_str();
+  verb->add_option("--examples", flags->examples,
+                   "Judge the metric on the first so many examples; all unless given")
+      ->check(whole_number(1, kMost));
+  CLI::Option* stream = verb->add_flag(
+      "--stream", flags->stream,
+      "Instead: one long stream with carried state; its loss, speed and memory");
+  verb->add_option("--to", flags->to, "Length of the stream in tokens")
+      ->check(whole_number(1, kMost))
+      ->needs(stream)
+      ->capture_default_str();
+  verb->add_option("--chunk", flags->chunk, "Tokens of the stream taken at once")
+      ->check(whole_number(1, kMost))
+      ->needs(stream)
+      ->capture_default_str();
+  verb->add_flag("--json", flags->json, "Print one JSON object instead of text");
+  verb->callback([flags] { Eval(*flags).run(); });
+}
+
+}  // namespace lagwise::cli

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "lagwise/train/evaluation.h"
+
+namespace lagwise::cli {
+
+// What `lagwise eval` found, for people.
+
+std::string metric_text(const Evaluation& found);
+
+/// A table by span, a sentence for each span beyond the training length, and a chart.
+std::string position_text(const LossByPosition& found);
+
+/// A table by doublings, and a chart.
+std::string stream_text(const LossAlongStream& found);
+
+/// "longer context is used (-0.031 +- 0.004 nats against a restarted window)", or
+/// harms, or neither, by the 95 % confidence interval of the difference.
+std::string verdict(const PositionLoss& part);
+
+}  // namespace lagwise::cli

@@ -1,0 +1,249 @@
+// `lagwise generate`: what a trained model writes. A language model goes on from the
+// prompt, byte by byte as it comes; an encoder_decoder hears the prompt and answers.
+
+#include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <stdexcept>
+
+#include "lagwise/cli/checks.h"
+#include "lagwise/cli/generate_card.h"
+#include "lagwise/cli/progress_line.h"
+#include "lagwise/cli/run_flags.h"
+#include "lagwise/cli/stop_signal.h"
+#include "lagwise/cli/utf8.h"
+#include "lagwise/cli/verbs.h"
+#include "lagwise/core/errors.h"
+#include "lagwise/train/generation.h"
+
+namespace lagwise::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kMost = 1 << 30, kMostSamples = 4096;
+
+struct GenerateFlags {
+  RunFlags run;
+  std::string prompt, prompt_file, out;
+  int length = 0, count = 1, top_k = 0, seed = 0;  // length 0: not given
+  double temperature = 1, top_p = 1;
+  bool json = false;
+};
+
+/// The run; without its data where that is gone and the tokens are bytes anyway.
+Run open_to_write(const RunFlags& flags) {
+  try {
+    return open(flags);
+  } catch (const DataError&) {
+    Run run = open(flags, false);
+    if (run.recipe.data.task.substr(0, run.recipe.data.task.find(':')) != "language")
+      throw;
+    return run;
+  }
+}
+
+std::string contents(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);  // a pipe will do
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  if (!in.good() && !in.eof()) throw DataError(file, -1, "a file that can be read");
+  return text;
+}
+
+class Generate {
+ public:
+  explicit Generate(const GenerateFlags& flags)
+      : flags_(flags), run_(open_to_write(flags.run)), prompt_(flags.prompt) {
+    if (!flags.prompt_file.empty()) prompt_ = contents(flags.prompt_file);
+    sampling_ = {flags.temperature, flags.top_k, flags.top_p,
+                 static_cast<uint64_t>(flags.seed)};
+    listens_ = run_.model->config().model == "encoder_decoder";
+    live_ = !flags_.json && !listens_;
+  }
+
+  void run() {
+    Writing writing = plan();
+    const StopSignal listening;
+    if (live_) begin_sample(0);
+    const Written written = write_on(
+        *run_.model, run_.task.get(), run_.draw(), writing,
+        [&](const std::vector<int64_t>& tokens) { return took(tokens, writing); });
+    progress_.clear();
+    const std::vector<Sample> samples = samples_of(written);
+    flags_.json ? print_json(samples, written) : print_rest(samples);
+    if (!flags_.out.empty())
+      for (const Sample& sample : samples)
+        fmt::print(stderr, "-> {}\n", write_card(flags_.out, run_, sampling_, sample));
+    report(written, writing);
+    if (StopSignal::asked())
+      throw Interrupted(fmt::format("stopped after {} tokens", written.steps));
+  }
+
+ private:
+  std::vector<int64_t> encode(const std::string& text) const {
+    if (run_.task) return run_.task->encode(text);
+    return {reinterpret_cast<const uint8_t*>(text.data()),
+            reinterpret_cast<const uint8_t*>(text.data()) + text.size()};
+  }
+
+  std::string decode(const std::vector<int64_t>& tokens) const {
+    if (run_.task) return run_.task->decode(tokens);
+    return {tokens.begin(), tokens.end()};
+  }
+
+  Writing plan() {
+    const std::vector<int64_t> tokens = encode(prompt_);
+    Writing writing;
+    writing.sampling = sampling_;
+    writing.length = flags_.length > 0 ? flags_.length : 512;
+    const auto count = static_cast<size_t>(flags_.count);
+    if (!listens_) {
+      // A language model needs something to go on from: text begins after a line break.
+      const bool empty = tokens.empty() && !(run_.task && run_.task->grammar());
+      writing.prompts.assign(count, empty ? encode("\n") : tokens);
+      return writing;
+    }
+    if (tokens.empty())
+      throw std::invalid_argument(
+          "this model answers what it hears: expected --prompt, got none");
+    const auto heard = static_cast<int64_t>(tokens.size());
+    source_.source =
+        at::tensor(tokens, at::kLong).unsqueeze(0).expand({flags_.count, heard});
+    source_.source_lengths = at::full({flags_.count}, heard, at::kLong);
+    writing.source = &source_;
+    writing.prompts.assign(count, {0});
+    if (flags_.length == 0) writing.length = heard;
+    return writing;
+  }
+
+  void begin_sample(int64_t index) const {
+    if (flags_.count > 1)
+      fmt::print("{}--- sample {} of {} ---\n", index > 0 ? "\n" : "", index + 1,
+                 flags_.count);
+    if (!listens_) fmt::print("{}", shown_text(prompt_));
+    std::fflush(stdout);
+  }
+
+  /// The first sample is printed while it is written, the others after it.
+  bool took(const std::vector<int64_t>& tokens, const Writing& writing) {
+    ++steps_;
+    if (!live_)
+      progress_.show("writing",
+                     static_cast<double>(steps_) / static_cast<double>(writing.length));
+    if (live_ && tokens[0] >= 0) {
+      fmt::print("{}", utf8_.feed(decode({tokens[0]})));
+      std::fflush(stdout);
+    }
+    return !StopSignal::asked();
+  }
+
+  std::vector<Sample> samples_of(const Written& written) const {
+    std::vector<Sample> samples;
+    for (const std::vector<int64_t>& tokens : written.tokens)
+      samples.push_back({static_cast<int64_t>(samples.size()), shown_text(prompt_),
+                         shown_text(decode(tokens)), tokens});
+    return samples;
+  }
+
+  void print_rest(const std::vector<Sample>& samples) {
+    if (live_) fmt::print("{}\n", utf8_.finish());
+    for (size_t i = live_ ? 1 : 0; i < samples.size(); ++i) {
+      begin_sample(samples[i].index);
+      fmt::print("{}{}", samples[i].text, samples[i].text.ends_with('\n') ? "" : "\n");
+    }
+    std::fflush(stdout);
+  }
+
+  static double rate(const Written& written) {
+    double tokens = 0;
+    for (const auto& sample : written.tokens)
+      tokens += static_cast<double>(sample.size());
+    return tokens / std::max(written.seconds, 1e-9);
+  }
+
+  void print_json(const std::vector<Sample>& samples, const Written& written) const {
+    Json array = Json::array();
+    for (const Sample& sample : samples)
+      array.push_back(card_json(run_, sampling_, sample));
+    const Json all = {{"samples", array},
+                      {"tokens_per_second", rate(written)},
+                      {"prompt_seconds", written.prompt_seconds},
+                      {"seconds", written.seconds},
+                      {"state_bytes", written.state_bytes}};
+    fmt::print("{}\n", all.dump(2));
+  }
+
+  void report(const Written& written, const Writing& writing) const {
+    fmt::print(stderr,
+               "{} tokens each of {} in {:.2f} s: {:.0f} tokens/s; a prompt of {} in "
+               "{:.2f} s; state {:.1f} kB\n",
+               written.steps, written.tokens.size(), written.seconds, rate(written),
+               writing.prompts[0].size(), written.prompt_seconds,
+               static_cast<double>(written.state_bytes) / 1e3);
+  }
+
+  const GenerateFlags& flags_;
+  Run run_;
+  std::string prompt_;
+  Sampling sampling_;
+  bool listens_ = false;  ///< the prompt is heard, not continued
+  bool live_ = false;     ///< the first sample is printed as it comes
+  Batch source_;
+  Utf8 utf8_;
+  int64_t steps_ = 0;
+  ProgressLine progress_;
+};
+
+void add_sampling_flags(CLI::App& verb, GenerateFlags& flags) {
+  verb.add_option("--temperature", flags.temperature,
+                  "Below 1 more likely tokens, above 1 less likely ones; 0 always the "
+                  "most likely")
+      ->check(number(0, 1000))
+      ->capture_default_str();
+  verb.add_option("--top-k", flags.top_k,
+                  "Draw from the so many most likely tokens alone; 0: from all")
+      ->check(whole_number(0, kMost))
+      ->capture_default_str();
+  verb.add_option("--top-p", flags.top_p,
+                  "Draw from the fewest tokens that together are so probable, 0 to 1")
+      ->check(number(0, 1))
+      ->capture_default_str();
+  verb.add_option("--seed", flags.seed, "Of chance: the same seed, the same text")
+      ->check(whole_number(0, kMost))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app) {
+  CLI::App* verb = app.add_subcommand("generate", "Let a trained model write");
+  const auto flags = std::make_shared<GenerateFlags>();
+  add_run_flags(*verb, flags->run);
+  CLI::Option* prompt = verb->add_option(
+      "--prompt", flags->prompt,
+      "What to go on from, or, of harmonise, the soprano to answer: \"C5:4 D5:8\", or "
+      "valid:3 for that of a chorale");
+  verb->add_option("--prompt-file", flags->prompt_file, "The same, from a file")
+      ->check(file_name())
+      ->excludes(prompt);
+  verb->add_option("--length", flags->length,
+                   "Tokens to write; 512 unless given, or as many as were heard")
+      ->check(whole_number(1, kMost));
+  add_sampling_flags(*verb, *flags);
+  verb->add_option("--count", flags->count, "Samples to write, together")
+      ->check(whole_number(1, kMostSamples))
+      ->capture_default_str();
+  verb->add_option("--out", flags->out,
+                   "Also write text and a JSON card of each sample to this folder, "
+                   "such as RUN/samples")
+      ->check(file_name());
+  verb->add_flag("--json", flags->json, "Print one JSON object instead of text");
+  verb->callback([flags] { Generate(*flags).run(); });
+}
+
+}  // namespace lagwise::cli

@@ -1,0 +1,57 @@
+#include "lagwise/cli/generate_card.h"
+
+#include <cctype>
+#include <filesystem>
+
+#include "lagwise/data/atomic_file.h"
+
+namespace lagwise::cli {
+
+using Json = nlohmann::ordered_json;
+
+Json card_json(const Run& run, const Sampling& sampling, const Sample& sample) {
+  const ModelConfig& model = run.model->config();
+  return {{"run", run.folder},
+          {"step", run.step},
+          {"model", model.model},
+          {"encoding", model.encoding},
+          {"attention", model.attention},
+          {"trained", model.length},
+          {"seed", sampling.seed},
+          {"sample", sample.index},
+          {"temperature", sampling.temperature},
+          {"top_k", sampling.top_k},
+          {"top_p", sampling.top_p},
+          {"prompt", sample.prompt},
+          {"text", sample.text},
+          {"tokens", sample.tokens}};
+}
+
+std::string card_name(const Sample& sample, uint64_t seed) {
+  constexpr size_t kMost = 32;
+  std::string name;
+  for (const char c : sample.prompt) {
+    if (name.size() >= kMost) break;
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0;
+    if (plain)
+      name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    else if (!name.empty() && name.back() != '-')
+      name += '-';
+  }
+  while (name.ends_with('-')) name.pop_back();
+  if (name.empty()) name = "no-prompt";
+  return name + "-seed" + std::to_string(seed) + "-" + std::to_string(sample.index + 1);
+}
+
+std::string write_card(const std::string& folder, const Run& run,
+                       const Sampling& sampling, const Sample& sample) {
+  std::filesystem::create_directories(folder);
+  const std::filesystem::path path =
+      std::filesystem::path(folder) / card_name(sample, sampling.seed);
+  data::replace_file(path.string() + ".txt", sample.prompt + sample.text + "\n");
+  data::replace_file(path.string() + ".json",
+                     card_json(run, sampling, sample).dump(2) + "\n");
+  return path.string() + ".txt";
+}
+
+}  // namespace lagwise::cli

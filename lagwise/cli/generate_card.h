@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "lagwise/train/run.h"
+#include "lagwise/train/sampling.h"
+
+namespace lagwise::cli {
+
+/// One thing a run wrote.
+struct Sample {
+  int64_t index = 0;  ///< of the samples of one call
+  std::string prompt, text;
+  std::vector<int64_t> tokens;  ///< without the prompt
+};
+
+/// All there is to know of it: run, model, checkpoint, settings, text, tokens.
+nlohmann::ordered_json card_json(const Run& run, const Sampling& sampling,
+                                 const Sample& sample);
+
+/// A name for its files that is the same for the same prompt, seed and index, whatever
+/// the run: "to-be-or-not-to-be-seed1-2".
+std::string card_name(const Sample& sample, uint64_t seed);
+
+/// Writes FOLDER/NAME.txt (prompt and text) and FOLDER/NAME.json (the card); returns
+/// the path of the text.
+std::string write_card(const std::string& folder, const Run& run,
+                       const Sampling& sampling, const Sample& sample);
+
+}  // namespace lagwise::cli

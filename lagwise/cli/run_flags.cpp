@@ -1,0 +1,30 @@
+#include "lagwise/cli/run_flags.h"
+
+#include "bench/timing.h"
+#include "lagwise/cli/checks.h"
+#include "lagwise/train/threads.h"
+
+namespace lagwise::cli {
+
+void add_run_flags(CLI::App& verb, RunFlags& flags) {
+  verb.add_option("RUN", flags.run, "The folder of a run")
+      ->required()
+      ->check(file_name());
+  CLI::Option* last =
+      verb.add_flag("--last", flags.last, "Take the newest checkpoint, not the best");
+  verb.add_flag("--best", "Take the best checkpoint on the split valid (the default)")
+      ->excludes(last);
+  verb.add_option("--data", flags.data,
+                  "Where the data is now, if not where the recipe says")
+      ->check(file_name());
+}
+
+Run open(const RunFlags& flags, bool with_task) {
+  bench::keep_freed_memory();
+  Run run = open_run(flags.run, flags.which(), flags.data, with_task);
+  const int64_t threads = run.recipe.train.threads;
+  pin_threads(threads > 0 ? threads : usable_cores());
+  return run;
+}
+
+}  // namespace lagwise::cli

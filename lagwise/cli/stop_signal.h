@@ -1,0 +1,22 @@
+#pragma once
+
+#include <csignal>
+
+namespace lagwise::cli {
+
+/// While this lives the first Ctrl-C (or SIGTERM) only asks to stop; the second finds
+/// the handler that was there before.
+class StopSignal {
+ public:
+  StopSignal();
+  ~StopSignal();
+  StopSignal(const StopSignal&) = delete;
+  StopSignal& operator=(const StopSignal&) = delete;
+
+  static bool asked();
+
+ private:
+  struct sigaction interrupt_ = {}, terminate_ = {};
+};
+
+}  // namespace lagwise::cli

@@ -1,0 +1,124 @@
+// `lagwise train`: from a recipe to a trained model, in a folder of its own.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/timing.h"
+#include "lagwise/cli/checks.h"
+#include "lagwise/cli/machine.h"
+#include "lagwise/cli/train_progress.h"
+#include "lagwise/cli/verbs.h"
+#include "lagwise/cli/versions.h"
+#include "lagwise/train/recipe_fields.h"
+#include "lagwise/train/trainer.h"
+
+namespace lagwise::cli {
+namespace {
+
+struct TrainFlags {
+  std::string recipe, out;
+  std::vector<std::string> set;
+  bool fresh = false, keys = false;
+};
+
+std::atomic<bool> asked_to_stop = false;
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+/// The first Ctrl-C asks for a checkpoint; the second finds the system's own handler.
+class StopOnSignal {
+ public:
+  StopOnSignal() {
+    asked_to_stop = false;
+    struct sigaction action = {};
+    action.sa_handler = [](int) { asked_to_stop = true; };
+    action.sa_flags = SA_RESETHAND | SA_RESTART;
+    sigaction(SIGINT, &action, &interrupt_);
+    sigaction(SIGTERM, &action, &terminate_);
+  }
+  ~StopOnSignal() {
+    sigaction(SIGINT, &interrupt_, nullptr);
+    sigaction(SIGTERM, &terminate_, nullptr);
+  }
+
+ private:
+  struct sigaction interrupt_ = {}, terminate_ = {};
+};
+
+void print_keys() {
+  const Recipe defaults;
+  for (const RecipeField& field : recipe_fields())
+    fmt::print("{:<24} {:<20} {} ({})\n", field.key, toml_value(field.get(defaults)),
+               field.help, field.expected());
+}
+
+std::string default_folder(const std::string& recipe) {
+  return (std::filesystem::path("runs") / std::filesystem::path(recipe).stem())
+      .string();
+}
+
+void run_train(const TrainFlags& flags) {
+  if (flags.keys) return print_keys();
+  if (flags.recipe.empty())
+    throw std::invalid_argument(
+        "lagwise train needs a recipe, such as recipes/listops.toml");
+  const Recipe recipe = read_recipe(flags.recipe, flags.set);
+  const std::string folder =
+      flags.out.empty() ? default_folder(flags.recipe) : flags.out;
+  bench::keep_freed_memory();
+  if (flags.fresh) forget_run(folder);
+
+  const StopOnSignal listening;
+  TrainerOptions options;
+  options.stop = &asked_to_stop;
+  const std::vector<std::string> simd = usable_simd();
+  options.facts = {
+      {"lagwise", lagwise_version()}, {"torch", torch_version()},
+      {"highway", highway_version()}, {"compiler", compiler_version()},
+      {"cpu", cpu_model()},           {"simd", simd.empty() ? "" : simd.front()},
+      {"blas", bench::blas_name()}};
+  Trainer trainer(recipe, folder, options);
+  if (trainer.finished()) {
+    fmt::print("{} is finished: {} steps (--fresh begins anew)\n", folder,
+               trainer.step());
+    return;
+  }
+  TrainProgress progress(recipe.train.steps, isatty(STDERR_FILENO) == 1);
+  try {
+    trainer.run(progress);
+  } catch (...) {
+    progress.clear();
+    throw;
+  }
+  progress.clear();
+  fmt::print("done: {}\n", folder);
+}
+
+}  // namespace
+
+void add_train(CLI::App& app) {
+  CLI::App* verb = app.add_subcommand(
+      "train", "Train a model as a recipe says; the same command again goes on");
+  const auto flags = std::make_shared<TrainFlags>();
+  verb->add_option("RECIPE", flags->recipe,
+                   "A TOML file, such as recipes/listops.toml");
+  verb->add_option("--set", flags->set,
+                   "Put a value over the recipe's, such as train.steps=100; any number "
+                   "of times")
+      ->allow_extra_args(false);
+  verb->add_option("--out", flags->out,
+                   "The run's folder; runs/ and the recipe's name unless given")
+      ->check(file_name());
+  verb->add_flag("--fresh", flags->fresh, "Forget what a run left in the folder");
+  verb->add_flag("--keys", flags->keys,
+                 "Print every key of a recipe with its default and meaning");
+  verb->callback([flags] { run_train(*flags); });
+}
+
+}  // namespace lagwise::cli

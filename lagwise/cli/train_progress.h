@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+
+#include "lagwise/train/trainer.h"
+
+namespace lagwise::cli {
+
+/// "1 h 02 min", "4 min 10 s", "12 s"
+std::string duration_text(double seconds);
+
+/// "[#####.....]" of `width` places between the brackets.
+std::string bar_text(double fraction, int width);
+
+/// Shows training to a person: on a terminal a bar that is drawn over and over, with
+/// the lines worth keeping above it; else one line now and then.
+class TrainProgress : public TrainListener {
+ public:
+  TrainProgress(int64_t steps, bool terminal) : steps_(steps), terminal_(terminal) {}
+
+  void starts(int64_t step, int64_t parameters, int64_t threads) override;
+  void stepped(const TrainingLine& line) override;
+  void logged(const TrainingLine& line) override;
+  void evaluating(double fraction) override;
+  void evaluated(int64_t step, const Evaluation& found, bool best) override;
+
+  void clear() const;  ///< takes the bar away
+
+ private:
+  std::string figures(const TrainingLine& line) const;
+  void draw(double fraction, const std::string& text);
+  void keep(const std::string& line) const;  ///< above the bar
+
+  int64_t steps_;
+  bool terminal_;
+  double drawn_ = -1;  ///< when, in seconds of some clock
+};
+
+}  // namespace lagwise::cli

@@ -1,0 +1,89 @@
+#include "lagwise/tasks/classification.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "lagwise/core/errors.h"
+#include "lagwise/tasks/draws.h"
+#include "lagwise/tasks/padded.h"
+
+namespace lagwise {
+
+Classification::Classification(ClassificationFacts facts, data::ExampleSet examples)
+    : facts_(std::move(facts)), examples_(std::move(examples)) {
+  for (const std::string& name : examples_.splits()) {
+    const data::ExampleSplit& split = examples_.split(name);
+    for (int64_t i = 0; i < split.size(); ++i) {
+      if (const int label = split.label(i); label < 0 || label >= facts_.classes)
+        throw DataError(facts_.name + " " + name, -1,
+                        "labels from 0 to " + std::to_string(facts_.classes - 1) +
+                            ", got " + std::to_string(label));
+      if (!facts_.grid.empty() && split.length(i) != facts_.length)
+        throw DataError(facts_.name + " " + name, -1,
+                        std::to_string(facts_.length) + " numbers an image, got " +
+                            std::to_string(split.length(i)));
+    }
+  }
+  if (!examples_.has("train") || examples_.split("train").size() == 0)
+    throw DataError(facts_.name, -1, "examples to train on, got none");
+}
+
+void Classification::shape(ModelConfig& config) const {
+  config.model = "classifier";
+  config.vocabulary = facts_.vocabulary;
+  config.classes = facts_.classes;
+  config.grid = facts_.grid;
+  config.patch = facts_.patch;
+  config.length = facts_.length / facts_.patch;
+}
+
+Batch Classification::train_batch(int64_t step, int64_t micro_step,
+                                  int64_t size) const {
+  const data::ExampleSplit& split = examples_.split("train");
+  std::vector<int64_t> chosen;
+  for (int64_t row = 0; row < size; ++row) {
+    data::Dice dice = row_dice(facts_.seed, step, micro_step, row);
+    chosen.push_back(pick(dice, split.size()));
+  }
+  return gather(split, chosen, facts_.length);
+}
+
+int64_t Classification::size(const std::string& split, int64_t) const {
+  return examples_.split(split).size();
+}
+
+Batch Classification::eval_batch(const std::string& split, int64_t begin, int64_t end,
+                                 int64_t length) const {
+  const data::ExampleSplit& from = examples_.split(split);
+  if (begin < 0 || begin >= end || end > from.size())
+    throw std::invalid_argument(facts_.name + ": expected examples within 0 to " +
+                                std::to_string(from.size()) + " of " + split);
+  std::vector<int64_t> chosen;
+  for (int64_t i = begin; i < end; ++i) chosen.push_back(i);
+  return gather(from, chosen, length > 0 ? length : facts_.length);
+}
+
+Batch Classification::gather(const data::ExampleSplit& split,
+                             const std::vector<int64_t>& chosen, int64_t length) const {
+  Batch batch;
+  batch.targets = at::empty({static_cast<int64_t>(chosen.size())}, at::kLong);
+  std::vector<std::vector<int64_t>> rows;
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    const int64_t whole = split.length(chosen[i]);
+    const int64_t kept = facts_.grid.empty() ? std::min(whole, length) : whole;
+    split.read(chosen[i], 0, 0, rows.emplace_back(static_cast<size_t>(kept)));
+    batch.targets.data_ptr<int64_t>()[i] = split.label(chosen[i]);
+  }
+  batch.tokens = padded(rows, 0);
+  batch.lengths = lengths_of(rows);
+  return batch;
+}
+
+double Classification::value(const Loss& total) const {
+  return static_cast<double>(total.right) /
+         static_cast<double>(std::max<int64_t>(total.count, 1));
+}
+
+}  // namespace lagwise

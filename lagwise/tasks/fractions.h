@@ -1,0 +1,27 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "lagwise/core/spec.h"
+
+namespace lagwise {
+
+/// An option that says what part of the data a split is: at least 0, below 0.5, so that
+/// two of them leave something to train on.
+inline double take_fraction(Spec& options, const char* key, double fallback) {
+  const double part = options.take(key, fallback);
+  if (!(part >= 0 && part < 0.5))
+    throw std::invalid_argument(options.name() + ": " + key +
+                                ": expected a fraction from 0 to below 0.5, got " +
+                                std::to_string(part));
+  return part;
+}
+
+/// For tasks that make nothing themselves.
+inline void need_path(const std::string& task, const std::string& path) {
+  if (path.empty())
+    throw std::invalid_argument(task + ": expected data.path, got none");
+}
+
+}  // namespace lagwise

@@ -1,0 +1,146 @@
+// The next byte of a text (data/byte_corpus.h says what is read). Training takes crops
+// of length + 1 bytes from anywhere; evaluation windows that do not overlap, from the
+// start of the split: what is left at its end and fills no window is not judged.
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "lagwise/core/errors.h"
+#include "lagwise/data/byte_corpus.h"
+#include "lagwise/tasks/draws.h"
+#include "lagwise/tasks/fractions.h"
+#include "lagwise/tasks/task.h"
+
+namespace lagwise {
+namespace {
+
+constexpr const char* kName = "language";
+
+class Language : public Task {
+ public:
+  Language(const TaskConfig& config, double valid, double test)
+      : length_(config.length), seed_(config.seed), corpus_(config.path, valid, test) {
+    for (const std::string& split : corpus_.splits())
+      if (corpus_.split(split).size() <= length_)
+        throw DataError(config.path, -1,
+                        "more than data.length = " + std::to_string(length_) +
+                            " bytes in the split " + split + ", got " +
+                            std::to_string(corpus_.split(split).size()));
+  }
+
+  void shape(ModelConfig& config) const override {
+    config.model = "decoder_lm";
+    config.vocabulary = 256, config.classes = 0;
+    config.length = length_;
+  }
+
+  std::string metric() const override { return "bits per byte"; }
+
+  Batch train_batch(int64_t step, int64_t micro_step, int64_t size) const override {
+    const data::ByteStream& text = corpus_.split("train");
+    std::vector<int64_t> starts;
+    for (int64_t row = 0; row < size; ++row) {
+      data::Dice dice = row_dice(seed_, step, micro_step, row);
+      starts.push_back(pick(dice, text.size() - length_));
+    }
+    return windows(text, starts, length_);
+  }
+
+  int64_t size(const std::string& split, int64_t length) const override {
+    return (corpus_.split(split).size() - 1) / window(length);
+  }
+
+  Batch eval_batch(const std::string& split, int64_t begin, int64_t end,
+                   int64_t length) const override {
+    if (begin < 0 || begin >= end || end > size(split, length))
+      throw std::invalid_argument("language: expected windows within 0 to " +
+                                  std::to_string(size(split, length)) + " of " + split);
+    std::vector<int64_t> starts;
+    for (int64_t i = begin; i < end; ++i) starts.push_back(i * window(length));
+    return windows(corpus_.split(split), starts, window(length));
+  }
+
+  double value(const Loss& total) const override { return nats(total) / std::log(2.0); }
+
+  /// Perplexity per word: exp(nats per byte * bytes / words), an end of line counted as
+  /// a word, as is usual for WikiText.
+  std::map<std::string, double> more(const std::string& split,
+                                     const Loss& total) const override {
+    const auto words = static_cast<double>(corpus_.words(split));
+    if (words == 0) return {};
+    const auto bytes = static_cast<double>(corpus_.split(split).size());
+    return {{"word perplexity", std::exp(nats(total) * bytes / words)}};
+  }
+
+  std::vector<int64_t> stream(const std::string& split, int64_t first,
+                              int64_t count) const override {
+    const data::ByteStream& text = corpus_.split(split);
+    if (first < 0 || count < 0)
+      throw std::invalid_argument(
+          "language: expected a place and a count of 0 or more");
+    const int64_t kept = std::clamp<int64_t>(text.size() - first, 0, count);
+    std::vector<int64_t> tokens(static_cast<size_t>(kept));
+    if (kept > 0) text.read(first, tokens);
+    return tokens;
+  }
+
+  std::vector<int64_t> encode(const std::string& text) const override {
+    const data::Bytes bytes = data::bytes_of(text);
+    return {bytes.begin(), bytes.end()};
+  }
+
+  std::string decode(const std::vector<int64_t>& tokens) const override {
+    std::string text;
+    for (const int64_t token : tokens) text += static_cast<char>(token);
+    return text;
+  }
+
+  uint64_t hash() const override { return corpus_.hash(); }
+
+ private:
+  int64_t window(int64_t length) const { return length > 0 ? length : length_; }
+
+  static double nats(const Loss& total) {
+    return total.sum.item<double>() /
+           static_cast<double>(std::max<int64_t>(total.count, 1));
+  }
+
+  static Batch windows(const data::ByteStream& text, const std::vector<int64_t>& starts,
+                       int64_t length) {
+    const auto rows = static_cast<int64_t>(starts.size());
+    at::Tensor both = at::empty({rows, length + 1}, at::kLong);
+    for (int64_t row = 0; row < rows; ++row)
+      text.read(starts[static_cast<size_t>(row)],
+                {both.data_ptr<int64_t>() + row * (length + 1),
+                 static_cast<size_t>(length + 1)});
+    Batch batch;
+    batch.tokens = both.slice(1, 0, length).contiguous();
+    batch.targets = both.slice(1, 1, length + 1).contiguous();
+    return batch;
+  }
+
+  int64_t length_;
+  uint64_t seed_;
+  data::ByteCorpus corpus_;
+};
+
+std::unique_ptr<Task> make(const TaskConfig& config, Spec& options) {
+  need_path(kName, config.path);
+  const double valid = take_fraction(options, "valid", 0.05);
+  const double test = take_fraction(options, "test", 0.05);
+  options.finish();  // before the work
+  return std::make_unique<Language>(config, valid, test);
+}
+
+const RegisterTask registered({
+    .name = kName,
+    .summary = "the next byte of a text: any text files, WikiText",
+    .metric = "bits per byte",
+    .make = make,
+});
+
+}  // namespace
+}  // namespace lagwise

@@ -1,0 +1,113 @@
+#include "lagwise/data/shards.h"
+#include "lagwise/tasks/testing_tasks.h"
+
+namespace lagwise {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace lagwise::testing;
+
+using Tokens = std::vector<int64_t>;
+
+struct LanguageTask : ::testing::Test {
+  const TempFolder folder;
+  TaskConfig config{
+      .task = "language:valid=0.2,test=0.1", .path = folder / "a.txt", .length = 8};
+  std::string text;
+
+  LanguageTask() {
+    for (int i = 0; i < 200; ++i) text += static_cast<char>('!' + i % 90);
+    put(config.path, text);
+  }
+};
+
+TEST_F(LanguageTask, KeepsThePromisesOfTasks) {
+  expect_task_keeps_its_promises(config);
+}
+
+TEST_F(LanguageTask, AsksForTheNextByte) {
+  const Batch batch = make_task(config)->train_batch(0, 0, 32);
+  EXPECT_TRUE(at::equal(batch.tokens.slice(1, 1, 8), batch.targets.slice(1, 0, 7)));
+  const auto train = text.substr(0, 140);
+  for (int64_t i = 0; i < 32; ++i) {
+    const Tokens row = row_of(batch.tokens, {}, i);
+    EXPECT_THAT(train, HasSubstr(std::string(row.begin(), row.end())));
+  }
+}
+
+TEST_F(LanguageTask, CropsFromEveryPlace) {
+  const auto task = make_task(config);
+  std::set<int64_t> first;
+  for (int64_t step = 0; step < 200; ++step) {
+    const Batch batch = task->train_batch(step, 0, 16);
+    for (int64_t i = 0; i < 16; ++i) first.insert(batch.tokens[i][0].item<int64_t>());
+  }
+  EXPECT_EQ(first.size(), 90u);
+}
+
+TEST_F(LanguageTask, JudgesWindowsThatDoNotOverlap) {
+  const auto task = make_task(config);
+  ASSERT_EQ(task->size("valid"), 4);  // 40 bytes: the last window needs a 41st
+  Tokens seen;
+  for (int64_t i = 0; i < 4; ++i) {
+    const Batch batch = task->eval_batch("valid", i, i + 1);
+    const Tokens row = row_of(batch.targets, {}, 0);
+    seen.insert(seen.end(), row.begin(), row.end());
+  }
+  EXPECT_EQ(std::string(seen.begin(), seen.end()), text.substr(141, 32));
+  EXPECT_EQ(task->size("valid", 16), 2);
+  EXPECT_EQ(task->eval_batch("valid", 1, 2, 16).tokens[0][0].item<int64_t>(),
+            text[156]);
+  EXPECT_EQ(task->size("valid", 100), 0);
+}
+
+TEST_F(LanguageTask, StreamsUntilTheSplitEnds) {
+  const auto task = make_task(config);
+  EXPECT_EQ(task->decode(task->stream("test", 0, 7)), text.substr(180, 7));
+  EXPECT_EQ(task->decode(task->stream("test", 15, 100)), text.substr(195));
+  EXPECT_TRUE(task->stream("test", 100, 5).empty());
+}
+
+TEST_F(LanguageTask, SpellsBytes) {
+  const auto task = make_task(config);
+  EXPECT_EQ(task->encode("a\xff"), (Tokens{97, 255}));
+  EXPECT_EQ(task->decode({97, 255}), "a\xff");
+  EXPECT_TRUE(task->words().empty());
+}
+
+TEST_F(LanguageTask, MeasuresBitsPerByteAndPerplexityPerWord) {
+  const auto plain = make_task(config);
+  EXPECT_NEAR(plain->value(loss_of(10 * std::log(2.0), 5, 0)), 2, 1e-12);
+  EXPECT_TRUE(plain->more("valid", loss_of(1, 1, 0)).empty());
+  const std::string line = " one two three \n";  // 16 bytes, 4 words with the end
+  put(folder / "w/wiki.train.tokens", line);
+  put(folder / "w/wiki.valid.tokens", line + line);
+  const auto wiki = make_task({.task = "language", .path = folder / "w", .length = 8});
+  EXPECT_NEAR(wiki->more("valid", loss_of(5, 10, 0)).at("word perplexity"),
+              std::exp(0.5 * 16 / 4), 1e-9);
+}
+
+TEST_F(LanguageTask, ReadsAPreparedSet) {
+  {
+    data::ShardSetWriter writer(folder / "set", {"", "bytes", 256, {}, {}});
+    writer.add("train", std::vector<int32_t>(text.begin(), text.begin() + 140));
+    writer.commit();
+  }
+  const auto raw = make_task(config);
+  const auto set = make_task({.task = "language", .path = folder / "set", .length = 8});
+  expect_same_batch(raw->train_batch(2, 1, 7), set->train_batch(2, 1, 7));
+}
+
+TEST_F(LanguageTask, RefusesACorpusShorterThanItsWindows) {
+  config.length = 20;
+  EXPECT_THAT(data_error([&] { make_task(config); }),
+              HasSubstr("a.txt: expected more than data.length = 20 bytes in the split "
+                        "test, got 20"));
+  put(folder / "empty.txt", "");
+  config.path = folder / "empty.txt";
+  EXPECT_THAT(data_error([&] { make_task(config); }),
+              HasSubstr("empty.txt: expected text"));
+}
+
+}  // namespace
+}  // namespace lagwise

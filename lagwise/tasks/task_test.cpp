@@ -1,0 +1,59 @@
+#include "lagwise/tasks/task.h"
+
+#include "lagwise/tasks/testing_tasks.h"
+
+namespace lagwise {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+using namespace lagwise::testing;
+
+TEST(Tasks, AreListedByName) {
+  std::vector<std::string> names;
+  for (const TaskRow& row : tasks()) {
+    names.emplace_back(row.name);
+    EXPECT_FALSE(row.summary.empty());
+    EXPECT_FALSE(row.metric.empty());
+  }
+  EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
+  EXPECT_THAT(names,
+              IsSupersetOf({"harmonise", "images", "language", "listops", "text"}));
+}
+
+TEST(Tasks, SuggestTheNameThatWasMeant) {
+  EXPECT_THAT(refusal([] { make_task({.task = "listop", .path = ""}); }),
+              HasSubstr("unknown task 'listop'; did you mean 'listops'?"));
+}
+
+TEST(Tasks, RefuseUnknownOptionsBeforeTheyWork) {
+  EXPECT_THAT(
+      refusal([] { make_task({.task = "listops:trian=100000000", .path = ""}); }),
+      HasSubstr("unknown option 'trian'; did you mean 'train'?"));
+  EXPECT_THAT(refusal([] { make_task({.task = "images:path=2", .path = "/nowhere"}); }),
+              HasSubstr("unknown option 'path'"));
+}
+
+TEST(Tasks, NeedALength) {
+  EXPECT_THAT(refusal([] { make_task({.task = "listops", .path = "", .length = 0}); }),
+              HasSubstr("data.length: expected at least 1, got 0"));
+}
+
+TEST(Tasks, NeedAPathUnlessTheyMakeTheirData) {
+  for (const char* name : {"language", "text", "images", "harmonise"})
+    EXPECT_EQ(refusal([&] { make_task({.task = name, .path = ""}); }),
+              std::string(name) + ": expected data.path, got none");
+}
+
+TEST(Tasks, RefuseWhatTheyCannotDo) {
+  const auto task =
+      make_task({.task = "listops:train=2,valid=1,test=1", .path = "", .length = 40});
+  EXPECT_THAT(refusal([&] { task->stream("train", 0, 1); }), HasSubstr("no stream"));
+  EXPECT_THAT(refusal([&] { task->encode("x"); }), HasSubstr("takes no prompt"));
+  EXPECT_THAT(refusal([&] { task->decode({1}); }), HasSubstr("writes no text"));
+  EXPECT_EQ(task->grammar(), nullptr);
+  EXPECT_EQ(task->music(), nullptr);
+}
+
+}  // namespace
+}  // namespace lagwise

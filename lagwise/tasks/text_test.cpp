@@ -1,0 +1,72 @@
+#include "lagwise/data/text_examples.h"
+#include "lagwise/tasks/testing_tasks.h"
+
+namespace lagwise {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace lagwise::testing;
+
+struct TextTask : ::testing::Test {
+  const TempFolder folder;
+  TaskConfig config{.task = "text", .path = folder / "imdb", .length = 6};
+
+  TextTask() {
+    for (int i = 0; i < 20; ++i) {
+      put(folder / ("imdb/train/neg/" + std::to_string(i) + "_1.txt"),
+          "bad " + std::to_string(i * i * i));
+      put(folder / ("imdb/train/pos/" + std::to_string(i) + "_9.txt"),
+          "good" + std::to_string(i));
+    }
+    put(folder / "imdb/test/neg/0_2.txt", "x");
+    put(folder / "imdb/test/pos/0_8.txt", "y");
+  }
+};
+
+TEST_F(TextTask, KeepsThePromisesOfTasks) { expect_task_keeps_its_promises(config); }
+
+TEST_F(TextTask, ReadsBytesCutAtTheLength) {
+  const auto task = make_task(config);
+  EXPECT_EQ(task->size("train"), 36);
+  EXPECT_EQ(task->size("valid"), 4);
+  EXPECT_EQ(task->size("test"), 2);
+  const Batch batch = task->eval_batch("train", 8, 11);
+  EXPECT_EQ(row_of(batch.tokens, batch.lengths, 0),
+            (std::vector<int64_t>{'b', 'a', 'd', ' ', '5', '1'}));
+  EXPECT_EQ(batch.targets[0].item<int64_t>(), 0);
+  EXPECT_EQ(task->eval_batch("test", 1, 2).targets[0].item<int64_t>(), 1);
+}
+
+TEST_F(TextTask, CountsTheClassesOfATable) {
+  put(folder / "t.tsv", "text\tlabel\na\t0\nb\t4\n");
+  ModelConfig shape;
+  make_task({.task = "text", .path = folder / "t.tsv"})->shape(shape);
+  EXPECT_EQ(shape.classes, 5);
+  EXPECT_EQ(shape.vocabulary, 256);
+}
+
+TEST_F(TextTask, ReadsAPreparedSet) {
+  {
+    data::ExampleWriter writer(folder / "set", {"", "text", 256, {}, {}}, {}, 2);
+    data::read_text_examples({.path = config.path},
+                             [&](const std::string& split, const data::Example& example,
+                                 double) { writer.add(split, example); });
+    writer.commit();
+  }
+  const auto raw = make_task(config);
+  config.path = folder / "set";
+  const auto set = make_task(config);
+  expect_same_batch(raw->train_batch(1, 2, 9), set->train_batch(1, 2, 9));
+}
+
+TEST_F(TextTask, RefusesBadOptionsAndFiles) {
+  config.task = "text:valid=0.5";
+  EXPECT_THAT(refusal([&] { make_task(config); }),
+              HasSubstr("text: valid: expected a fraction from 0 to below 0.5"));
+  put(folder / "imdb/train/neg/odd.txt", "x");
+  config.task = "text";
+  EXPECT_THAT(data_error([&] { make_task(config); }), HasSubstr("odd.txt"));
+}
+
+}  // namespace
+}  // namespace lagwise

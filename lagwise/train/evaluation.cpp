@@ -1,0 +1,43 @@
+#include "lagwise/train/evaluation.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "lagwise/train/judged.h"
+
+namespace lagwise {
+Evaluation evaluate(Model& model, const Task& task, const Draw& draw,
+                    const std::string& split, int64_t examples, int64_t batch,
+                    const std::function<void(double)>& progress) {
+  const c10::NoGradGuard no_graph;
+  const Judged judged(model);
+  const int64_t size = task.size(split);
+  const int64_t end = examples > 0 ? std::min(examples, size) : size;
+  if (end < 1) throw std::invalid_argument("the split '" + split + "' has no examples");
+
+  Loss total;
+  double sum = 0;
+  for (int64_t begin = 0; begin < end; begin += batch) {
+    const int64_t next = std::min(begin + batch, end);
+    const Loss loss = model.loss(task.eval_batch(split, begin, next), draw);
+    sum += loss.sum.item<double>();
+    total.count += loss.count;
+    total.right += loss.right;
+    if (progress) progress(static_cast<double>(next) / static_cast<double>(end));
+  }
+  total.sum = at::zeros({}, at::kDouble).fill_(sum);
+
+  Evaluation found;
+  found.split = split, found.metric = task.metric();
+  found.value = task.value(total);
+  found.loss = sum / static_cast<double>(std::max<int64_t>(total.count, 1));
+  found.examples = end, found.targets = total.count;
+  found.more = task.more(split, total);
+  return found;
+}
+
+}  // namespace lagwise

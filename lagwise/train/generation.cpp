@@ -1,0 +1,152 @@
+#include "lagwise/train/generation.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+
+#include "lagwise/train/judged.h"
+
+namespace lagwise {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Grammars = std::vector<std::unique_ptr<data::Grammar>>;
+
+double seconds_between(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+int64_t size_of(const std::vector<int64_t>& tokens) {
+  return static_cast<int64_t>(tokens.size());
+}
+
+/// Takes in the prompts and returns the logits after each, [B, V]; zeros after an empty
+/// one.
+at::Tensor read_prompts(Model& model, DecodingState& state,
+                        const std::vector<std::vector<int64_t>>& prompts) {
+  constexpr int64_t kChunk = 1024;
+  const auto rows = static_cast<int64_t>(prompts.size());
+  int64_t shortest = size_of(prompts[0]), longest = shortest;
+  for (const auto& prompt : prompts) {
+    shortest = std::min(shortest, size_of(prompt));
+    longest = std::max(longest, size_of(prompt));
+  }
+  at::Tensor after = at::zeros({rows, model.config().vocabulary}, at::kFloat);
+  for (int64_t begin = 0; begin < longest; begin += kChunk) {
+    const int64_t count = std::min(kChunk, longest - begin);
+    const at::Tensor tokens = at::zeros({rows, count}, at::kLong);
+    const at::Tensor lengths = at::zeros({rows}, at::kLong);
+    for (int64_t b = 0; b < rows; ++b) {
+      const auto& prompt = prompts[static_cast<size_t>(b)];
+      const int64_t here = std::clamp<int64_t>(size_of(prompt) - begin, 0, count);
+      std::copy_n(prompt.begin() + std::min(begin, size_of(prompt)), here,
+                  tokens.data_ptr<int64_t>() + b * count);
+      lengths.data_ptr<int64_t>()[b] = here;
+    }
+    // Rows of one length need no lengths, and decode faster without.
+    const at::Tensor logits =
+        model.extend(state, tokens, shortest == longest ? at::Tensor() : lengths);
+    after = at::where(lengths.gt(0).unsqueeze(1), logits.to(at::kFloat), after);
+  }
+  return after;
+}
+
+/// One grammar a sample that has read its prompt; what it does not allow there is
+/// passed over, for a prompt may begin in the middle of a piece.
+Grammars grammars_after(const Task* task,
+                        const std::vector<std::vector<int64_t>>& prompts) {
+  Grammars grammars;
+  for (const auto& prompt : prompts) {
+    grammars.push_back(task ? task->grammar() : nullptr);
+    if (!grammars.back()) continue;
+    for (const int64_t token : prompt)
+      if (grammars.back()->legal(static_cast<int32_t>(token)))
+        grammars.back()->advance(static_cast<int32_t>(token));
+  }
+  return grammars;
+}
+
+/// The samples of one call, from step to step.
+class Writer {
+ public:
+  Writer(const Task* task, const Writing& writing)
+      : writing_(writing), grammars_(grammars_after(task, writing.prompts)) {
+    for (size_t b = 0; b < writing.prompts.size(); ++b) {
+      samplers_.emplace_back(writing.sampling,
+                             writing.first_sample + static_cast<int64_t>(b));
+    }
+    written_.tokens.resize(samplers_.size());
+    ended_.resize(samplers_.size());
+  }
+
+  /// Draws the next token of every sample that has not ended; false: all have.
+  bool draw(const at::Tensor& logits) {
+    const at::Tensor x = logits.to(at::kFloat).contiguous();
+    const auto width = static_cast<size_t>(x.size(1));
+    next_.assign(samplers_.size(), -1);
+    bool alive = false;
+    for (size_t b = 0; b < samplers_.size(); ++b) {
+      if (ended_[b]) continue;
+      auto& tokens = written_.tokens[b];
+      next_[b] = samplers_[b].pick({x.data_ptr<float>() + b * width, width},
+                                   size_of(writing_.prompts[b]) + size_of(tokens),
+                                   grammars_[b].get());
+      ended_[b] = next_[b] < 0;
+      if (ended_[b]) continue;
+      alive = true;
+      tokens.push_back(next_[b]);
+      if (grammars_[b]) grammars_[b]->advance(static_cast<int32_t>(next_[b]));
+    }
+    return alive;
+  }
+
+  const std::vector<int64_t>& next() const { return next_; }
+  Written& written() { return written_; }
+
+ private:
+  const Writing& writing_;
+  Grammars grammars_;
+  std::vector<Sampler> samplers_;
+  std::vector<bool> ended_;
+  std::vector<int64_t> next_;
+  Written written_;
+};
+
+}  // namespace
+
+Written write_on(Model& model, const Task* task, const Draw& draw,
+                 const Writing& writing, const EachStep& each) {
+  const c10::NoGradGuard no_graph;
+  const Judged judged(model);
+  if (writing.prompts.empty() || writing.length < 0)
+    throw std::invalid_argument("expected at least one sample and a length from 0 on");
+  const auto rows = static_cast<int64_t>(writing.prompts.size());
+  const auto begin = Clock::now();
+  const auto state = model.start(rows, draw, writing.source);
+  at::Tensor logits = read_prompts(model, *state, writing.prompts);
+  const auto middle = Clock::now();
+
+  Writer writer(task, writing);
+  int64_t step = 0;
+  while (step < writing.length && writer.draw(logits)) {
+    ++step;
+    if (each && !each(writer.next())) break;
+    if (step == writing.length) break;
+    const at::Tensor next = at::tensor(writer.next(), at::kLong).clamp_min(0);
+    logits = model.extend(*state, next.unsqueeze(1));
+  }
+  Written& written = writer.written();
+  written.prompt_seconds = seconds_between(begin, middle);
+  written.seconds = seconds_between(middle, Clock::now());
+  written.steps = step;
+  written.state_bytes = state->bytes();
+  return std::move(written);
+}
+
+}  // namespace lagwise

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "lagwise/models/model.h"
+#include "lagwise/tasks/task.h"
+#include "lagwise/train/sampling.h"
+
+namespace lagwise {
+
+/// What to write.
+struct Writing {
+  /// One for each sample; they may differ in length. Of an empty one the first token is
+  /// drawn evenly from the legal ones.
+  std::vector<std::vector<int64_t>> prompts;
+  int64_t length = 0;  ///< new tokens of each sample
+  Sampling sampling;
+  const Batch* source =
+      nullptr;               ///< what an encoder_decoder listens to, a row a sample
+  int64_t first_sample = 0;  ///< number of the first of them
+};
+
+struct Written {
+  std::vector<std::vector<int64_t>> tokens;  ///< new ones of each sample
+  double prompt_seconds = 0, seconds = 0;    ///< to read the prompts, to write
+  int64_t steps = 0;
+  int64_t state_bytes = 0;  ///< of the decoding state at the end
+};
+
+/// Called after each step with the new token of every sample, -1 for one that has
+/// ended. false: stop here.
+using EachStep = std::function<bool(const std::vector<int64_t>& tokens)>;
+
+/// Writes on. The task's grammar, if there is one, decides what is legal, and ends a
+/// sample where nothing is. Prompts are taken in chunks, then token by token.
+Written write_on(Model& model, const Task* task, const Draw& draw,
+                 const Writing& writing, const EachStep& each = {});
+
+}  // namespace lagwise

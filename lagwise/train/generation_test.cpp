@@ -1,0 +1,119 @@
+#include "lagwise/train/generation.h"
+
+#include <gtest/gtest.h>
+
+#include "lagwise/train/position_testing.h"
+
+namespace lagwise {
+namespace {
+
+using namespace lagwise::testing;
+
+using Tokens = std::vector<int64_t>;
+
+Written write(Model& model, const std::vector<Tokens>& prompts, int64_t length,
+              const Sampling& sampling = {.seed = 4}, const EachStep& each = {}) {
+  const LetterStream task(50);
+  Writing writing;
+  writing.prompts = prompts, writing.length = length, writing.sampling = sampling;
+  return write_on(model, &task, {}, writing, each);
+}
+
+TEST(Generation, EqualsTheFullPassAtEveryToken) {
+  const auto model = make_model(short_model());
+  const Tokens prompt = {1, 2, 3, 4};
+  const Tokens got = write(*model, {prompt}, 40).tokens[0];
+  ASSERT_EQ(got.size(), 40U);
+  Sampler sampler({.seed = 4}, 0);
+  Tokens all = prompt;
+  const at::NoGradGuard no_graph;
+  for (const int64_t token : got) {
+    const at::Tensor seen = at::tensor(all, at::kLong).unsqueeze(0);
+    const at::Tensor row = model->logits(batch_of(seen), {})[0][-1].contiguous();
+    const std::span<const float> logits(row.data_ptr<float>(), 11);
+    ASSERT_EQ(token, sampler.pick(logits, static_cast<int64_t>(all.size())));
+    all.push_back(token);
+  }
+}
+
+TEST(Generation, WritesASampleTheSameAloneAndAmongOthers) {
+  for (const char* attention : {kNormalised, "exact"}) {
+    const auto model = make_model(short_model("rope", attention));
+    const Tokens prompt = {5, 0, 9};
+    const Written many = write(*model, {prompt, prompt, prompt, prompt}, 100);
+    EXPECT_EQ(write(*model, {prompt}, 100).tokens[0], many.tokens[0]);
+    EXPECT_EQ(write(*model, {prompt, prompt, prompt}, 100).tokens[2], many.tokens[2]);
+    EXPECT_NE(many.tokens[0], many.tokens[1]);
+  }
+}
+
+TEST(Generation, TakesPromptsOfDifferentLengths) {
+  const auto model = make_model(short_model("lrpe"));
+  Tokens longer(1500);  // more than one chunk
+  for (size_t i = 0; i < longer.size(); ++i)
+    longer[i] = static_cast<int64_t>(i * i % 11);
+  const std::vector<Tokens> prompts = {{1, 2, 3}, {}, longer};
+  const Written together = write(*model, prompts, 20);
+  EXPECT_EQ(together.tokens[0], write(*model, {prompts[0]}, 20).tokens[0]);
+  const LetterStream task(50);
+  for (int64_t i = 1; i < 3; ++i) {
+    Writing alone;
+    alone.prompts = {prompts[static_cast<size_t>(i)]}, alone.length = 20;
+    alone.sampling.seed = 4, alone.first_sample = i;
+    EXPECT_EQ(together.tokens[static_cast<size_t>(i)],
+              write_on(*model, &task, {}, alone).tokens[0]);
+  }
+}
+
+TEST(Generation, ContinuesWhatItWroteAsIfItHadNeverStopped) {
+  const auto model = make_model(short_model());
+  const Tokens whole = write(*model, {{1, 2}}, 60).tokens[0];
+  Tokens first = {1, 2};
+  first.insert(first.end(), whole.begin(), whole.begin() + 25);
+  const Tokens rest = write(*model, {first}, 35).tokens[0];
+  EXPECT_EQ(rest, Tokens(whole.begin() + 25, whole.end()));
+}
+
+TEST(Generation, KeepsAStateOfOneSizeWithLinearAttention) {
+  const auto model = make_model(short_model());
+  EXPECT_EQ(write(*model, {{1}}, 10).state_bytes,
+            write(*model, {{1}}, 200).state_bytes);
+}
+
+TEST(Generation, StopsWhenToldAndWhenNothingIsAsked) {
+  const auto model = make_model(short_model());
+  int steps = 0;
+  const Written some =
+      write(*model, {{1}}, 100, {}, [&](const Tokens&) { return ++steps < 7; });
+  EXPECT_EQ(some.tokens[0].size(), 7U);
+  EXPECT_TRUE(write(*model, {{1}}, 0).tokens[0].empty());
+}
+
+/// 1 2 3 ... 10 and then nothing.
+struct Counting : data::Grammar {
+  int32_t last = 0;
+  bool legal(int32_t id) const override { return id == last + 1; }
+  void advance(int32_t id) override { last = id; }
+};
+
+TEST(Generation, FollowsTheGrammarToItsEnd) {
+  const auto model = make_model(short_model());
+  LetterStream task(50);
+  task.make_grammar = []() -> std::unique_ptr<data::Grammar> {
+    return std::make_unique<Counting>();
+  };
+  Writing writing;
+  writing.prompts = {{7, 1, 2}, {}}, writing.length = 100;  // 7 is illegal there
+  std::vector<Tokens> steps;
+  const Written got = write_on(*model, &task, {}, writing, [&](const Tokens& tokens) {
+    steps.push_back(tokens);
+    return true;
+  });
+  EXPECT_EQ(got.tokens[0], (Tokens{3, 4, 5, 6, 7, 8, 9, 10}));
+  EXPECT_EQ(got.tokens[1], (Tokens{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
+  ASSERT_EQ(steps.size(), 10U);
+  EXPECT_EQ(steps.back(), (Tokens{-1, 10}));
+}
+
+}  // namespace
+}  // namespace lagwise

@@ -1,0 +1,69 @@
+#include "lagwise/train/run_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+
+#include "lagwise/train/recipe_fields.h"
+
+namespace lagwise {
+namespace fs = std::filesystem;
+
+RunFolder::RunFolder(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error)
+    throw std::runtime_error("cannot make the folder " + path + ": " + error.message());
+  const std::string file = run_file(path, "lock");
+  lock_ = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (lock_ < 0)
+    throw std::runtime_error("cannot write " + file + ": " + std::strerror(errno));
+  if (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+    close(lock_);
+    throw std::runtime_error("another process is training in " + path);
+  }
+}
+
+RunFolder::~RunFolder() { close(lock_); }
+
+std::string run_file(const std::string& folder, const std::string& name) {
+  return (fs::path(folder) / name).string();
+}
+
+void forget_run(const std::string& folder) {
+  for (const char* name : {"checkpoints", "metrics.jsonl", "eval", "samples",
+                           "run.json", "recipe.toml"})  // the recipe last: it makes the
+    fs::remove_all(fs::path(folder) / name);            // folder a run
+}
+
+std::vector<std::string> forbidden_changes(const Recipe& begun, const Recipe& now) {
+  std::vector<std::string> free = {"title", "data.path", "train.eval_every",
+                                   "train.checkpoint_every", "train.log_every"};
+  if (now.train.schedule != "cosine") free.emplace_back("train.steps");
+  if (now.train.threads == 0) free.emplace_back("train.threads");
+  std::vector<std::string> changes;
+  for (const RecipeField& field : recipe_fields()) {
+    if (std::find(free.begin(), free.end(), field.key) != free.end()) continue;
+    const std::string was = toml_value(field.get(begun)),
+                      is = toml_value(field.get(now));
+    if (was != is)
+      changes.push_back(std::string(field.key) + " = " + is + ", was " + was);
+  }
+  return changes;
+}
+
+ModelConfig completed_model(const Recipe& recipe, const Task& task) {
+  ModelConfig config = recipe.model;
+  config.length = recipe.data.length;
+  config.seed = recipe.train.seed;
+  task.shape(config);
+  return config;
+}
+
+}  // namespace lagwise

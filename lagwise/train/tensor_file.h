@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lagwise/data/atomic_file.h"
+#include "lagwise/train/adamw.h"
+
+namespace lagwise {
+
+/// Writes float32 tensors into a safetensors file, with the step they belong to.
+void write_tensors(const std::string& file, const std::vector<NamedTensor>& tensors,
+                   int64_t step, const data::FileCalls& calls = {});
+
+/// Copies the tensors of a file into those given, which are all of them. DataError for
+/// a damaged file, for tensors of another step, and where names or shapes differ:
+/// then with the differences, and nothing has been copied.
+void read_tensors(const std::string& file, const std::vector<NamedTensor>& tensors,
+                  int64_t step);
+
+}  // namespace lagwise

@@ -1,0 +1,249 @@
+#include "lagwise/train/trainer.h"
+
+#include <ATen/TensorOperators.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "lagwise/core/errors.h"
+#include "lagwise/data/fnv1a.h"
+#include "lagwise/train/first_nonfinite.h"
+#include "lagwise/train/schedule.h"
+#include "lagwise/train/threads.h"
+
+namespace lagwise {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// Real tokens, those of the source too.
+int64_t tokens_of(const Batch& batch) {
+  const auto count = [](const at::Tensor& tokens, const at::Tensor& lengths) {
+    if (!tokens.defined()) return int64_t{0};
+    return lengths.defined() ? lengths.sum().item<int64_t>() : tokens.numel();
+  };
+  return count(batch.tokens, batch.lengths) + count(batch.source, batch.source_lengths);
+}
+
+int64_t peak_bytes() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
+}
+
+}  // namespace
+
+Trainer::Trainer(const Recipe& recipe, const std::string& folder,
+                 TrainerOptions options)
+    : recipe_(recipe),
+      options_(std::move(options)),
+      path_(folder),
+      checkpoints_(folder, options_.calls) {
+  check_same_recipe();
+  task_ = make_task(recipe_.data);
+  state_.model = completed_model(recipe_, *task_);
+  state_.words = task_->words();
+  state_.data_hash = task_->hash();
+  state_.threads = recipe_.train.threads > 0 ? recipe_.train.threads : usable_cores();
+  model_ = make_model(state_.model);
+  optimiser_ = std::make_unique<AdamW>(trained_parameters(*model_));
+  folder_ = std::make_unique<RunFolder>(path_);
+  check_same_recipe();  // now that nobody else writes it
+  resume();
+  pin_threads(state_.threads);
+}
+
+void Trainer::check_same_recipe() const {
+  const std::string file = run_file(path_, "recipe.toml");
+  if (!std::filesystem::exists(file)) return;
+  const std::vector<std::string> changes =
+      forbidden_changes(read_recipe(file), recipe_);
+  if (changes.empty()) return;
+  std::string list;
+  for (const std::string& change : changes) list += (list.empty() ? "" : "; ") + change;
+  throw std::invalid_argument("a run with another recipe is in " + path_ + ": " + list +
+                              " (--out names another folder, --fresh begins anew)");
+}
+
+void Trainer::resume() {
+  const std::vector<int64_t> steps = checkpoints_.steps();
+  if (steps.empty()) return;
+  TrainerState saved = checkpoints_.read_state(steps.back());
+  if (saved.data_hash != state_.data_hash || saved.words != state_.words)
+    throw DataError(path_, -1,
+                    "the data the run began with, hash " +
+                        data::hash_text(saved.data_hash) + ", but data.path now has " +
+                        data::hash_text(state_.data_hash));
+  checkpoints_.read_model(saved.step, optimiser_->parameters());
+  checkpoints_.read_optimiser(saved.step, *optimiser_);
+  if (recipe_.train.threads > 0) saved.threads = recipe_.train.threads;
+  saved.model = state_.model;
+  state_ = std::move(saved);
+}
+
+bool Trainer::finished() const {
+  return state_.step >= recipe_.train.steps &&
+         ended_at(run_file(path_, "metrics.jsonl"), state_.step);
+}
+
+void Trainer::describe() const {
+  nlohmann::ordered_json json;
+  for (const auto& [name, value] : options_.facts) json[name] = value;
+  json["threads"] = state_.threads;
+  json["parameters"] = optimiser_->numbers();
+  json["data_hash"] = data::hash_text(state_.data_hash);
+  json["model"] = nlohmann::ordered_json::parse(model_config_text(state_.model));
+  data::replace_file(run_file(path_, "run.json"), json.dump(1) + "\n");
+}
+
+void Trainer::run(TrainListener& listener) {
+  if (finished()) return;
+  state_.recipe = recipe_text(recipe_);
+  data::replace_file(run_file(path_, "recipe.toml"), state_.recipe);
+  describe();
+  metrics_ = std::make_unique<Metrics>(run_file(path_, "metrics.jsonl"), state_.step);
+  listener.starts(state_.step, optimiser_->numbers(), state_.threads);
+  model_->train();
+  while (state_.step < recipe_.train.steps) {
+    if (!train_step()) interrupt(listener);
+    finish_step(listener);
+  }
+  metrics_->add_end(state_.step, state_.seconds, peak_bytes());
+  metrics_->sync();
+}
+
+/// The gradients of the sum of losses over all micro-steps.
+bool Trainer::gather(Gradient& gradient) {
+  optimiser_->forget_gradients();
+  Draw draw{recipe_.train.seed, state_.step};
+  Batch batch;
+  const auto check = [&](double number, const char* what) {
+    if (!std::isfinite(number)) diverge(what, first_nonfinite(*model_, batch, draw));
+  };
+  for (; draw.micro_step < recipe_.train.accumulate; ++draw.micro_step) {
+    if (stopped()) return false;
+    batch = task_->train_batch(state_.step, draw.micro_step, recipe_.train.batch);
+    const Loss loss = model_->loss(batch, draw);
+    gradient.loss += loss.sum.item<double>();
+    check(gradient.loss, "the loss");
+    loss.sum.backward();
+    gradient.targets += loss.count;
+    gradient.tokens += tokens_of(batch);
+  }
+  gradient.targets = std::max<int64_t>(gradient.targets, 1);
+  gradient.norm = optimiser_->gradient_norm() / static_cast<double>(gradient.targets);
+  check(gradient.norm, "the gradient");
+  return true;
+}
+
+bool Trainer::train_step() {
+  const TrainConfig& config = recipe_.train;
+  const auto begin = Clock::now();
+  Gradient gradient;
+  if (!gather(gradient)) return false;
+  // The mean over targets, and the clip, as one factor.
+  const bool clip = config.clip > 0 && gradient.norm > config.clip;
+  const double scale = (clip ? config.clip / gradient.norm : 1.0) /
+                       static_cast<double>(gradient.targets);
+  const double lr = learning_rate(config, state_.step + 1);
+  optimiser_->update(config, state_.step + 1, lr, scale);
+
+  const double seconds = seconds_since(begin);
+  ++state_.step;
+  state_.tokens += gradient.tokens;
+  state_.seconds += seconds;
+  TrainerState::Pending& pending = state_.pending;
+  pending.loss += gradient.loss;
+  pending.targets += gradient.targets;
+  pending.tokens += gradient.tokens;
+  pending.seconds += seconds;
+  line_ = {.step = state_.step,
+           .loss = pending.loss / static_cast<double>(pending.targets),
+           .lr = lr,
+           .grad_norm = gradient.norm,
+           .tokens = state_.tokens,
+           .tokens_per_second = static_cast<double>(pending.tokens) / pending.seconds,
+           .seconds = state_.seconds};
+  return true;
+}
+
+void Trainer::finish_step(TrainListener& listener) {
+  const TrainConfig& config = recipe_.train;
+  const bool last = state_.step == config.steps;
+  const auto due = [&](int64_t every) {
+    return last || (every > 0 && state_.step % every == 0);
+  };
+  listener.stepped(line_);
+  if (due(config.log_every)) write_line(listener);
+  const bool best = due(config.eval_every) && evaluate_now(listener);
+  if (due(config.checkpoint_every) || best) save(listener);
+  if (stopped() && !last) interrupt(listener);
+}
+
+void Trainer::write_line(TrainListener& listener) {
+  metrics_->add(line_);
+  state_.pending = {};
+  listener.logged(line_);
+}
+
+/// True: the best so far.
+bool Trainer::evaluate_now(TrainListener& listener) {
+  const Evaluation found =
+      evaluate(*model_, *task_, {recipe_.train.seed, state_.step}, "valid",
+               recipe_.train.eval_examples, recipe_.train.batch,
+               [&](double fraction) { listener.evaluating(fraction); });
+  if (!std::isfinite(found.loss))
+    diverge("the loss on the split valid", nonfinite_among(optimiser_->parameters()));
+  const bool better =
+      !state_.best || (task_->higher_is_better() ? found.value > state_.best->value
+                                                 : found.value < state_.best->value);
+  if (better) state_.best = {state_.step, found.value};
+  metrics_->add(state_.step, found);
+  listener.evaluated(state_.step, found, better);
+  return better;
+}
+
+void Trainer::save(TrainListener& listener) {
+  const std::string bad = nonfinite_among(optimiser_->parameters());
+  if (!bad.empty()) diverge("a parameter", "in " + bad);
+  metrics_->sync();
+  const std::vector<int64_t> before = checkpoints_.steps();
+  try {
+    checkpoints_.save(state_, *optimiser_);
+  } catch (const std::runtime_error& error) {
+    const std::string kept = before.empty()
+                                 ? "there is no checkpoint yet"
+                                 : checkpoints_.folder(before.back()) + " still stands";
+    throw std::runtime_error(std::string(error.what()) + "; " + kept);
+  }
+  std::vector<int64_t> keep = {state_.step};
+  if (state_.best) keep.push_back(state_.best->step);
+  checkpoints_.prune(keep);
+  listener.saved(state_.step, checkpoints_.folder(state_.step));
+}
+
+void Trainer::diverge(const std::string& what, const std::string& where) const {
+  const std::vector<int64_t> steps = checkpoints_.steps();
+  throw Diverged(what + " is not finite at step " + std::to_string(state_.step + 1) +
+                 (where.empty() ? "" : ", first " + where) +
+                 "; last good checkpoint: " +
+                 (steps.empty() ? "none" : checkpoints_.folder(steps.back())) +
+                 "; a smaller train.lr or train.clip may help");
+}
+
+void Trainer::interrupt(TrainListener& listener) {
+  if (state_.step == 0) throw Interrupted("stopped before the first step was done");
+  save(listener);
+  throw Interrupted("stopped and saved at step " + std::to_string(state_.step) +
+                    " in " + path_ + "; the same command goes on from there");
+}
+
+}  // namespace lagwise

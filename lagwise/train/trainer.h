@@ -1,0 +1,92 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lagwise/train/checkpoint.h"
+#include "lagwise/train/evaluation.h"
+#include "lagwise/train/metrics.h"
+#include "lagwise/train/run_folder.h"
+
+namespace lagwise {
+
+/// Is told what training does. Nothing below the program prints.
+class TrainListener {
+ public:
+  virtual ~TrainListener() = default;
+  /// Before the first step, which is that after `step`.
+  virtual void starts(int64_t /*step*/, int64_t /*parameters*/, int64_t /*threads*/) {}
+  virtual void stepped(const TrainingLine& /*line*/) {}  ///< after each step
+  virtual void logged(const TrainingLine& /*line*/) {}   ///< a line was written
+  virtual void evaluating(double /*fraction*/) {}
+  virtual void evaluated(int64_t /*step*/, const Evaluation&, bool /*best*/) {}
+  virtual void saved(int64_t /*step*/, const std::string& /*folder*/) {}
+};
+
+struct TrainerOptions {
+  /// Goes into run.json: versions, the machine.
+  std::vector<std::pair<std::string, std::string>> facts = {};
+  /// Set by somebody else to have training save and stop.
+  const std::atomic<bool>* stop = nullptr;
+  data::FileCalls calls = {};  ///< through which checkpoints are written
+};
+
+/// Trains a model in a run's folder (docs/runs.md), from the start or from the newest
+/// checkpoint there: stopped at any moment in any way and started again, a run ends
+/// with the same bits as one that never stopped. That rests on each step being a
+/// function of the parameters, the optimiser's state and the step's number alone.
+class Trainer {
+ public:
+  /// Opens or makes the folder. std::invalid_argument if a run with another recipe is
+  /// there (the keys that differ are named; the length of a schedule that does not
+  /// depend on it, intervals and the place of the same data may change), DataError if
+  /// its data or checkpoint does not fit, std::runtime_error if somebody else trains
+  /// there at this moment.
+  Trainer(const Recipe& recipe, const std::string& folder, TrainerOptions options = {});
+
+  bool finished() const;
+  int64_t step() const { return state_.step; }
+  const Recipe& recipe() const { return recipe_; }
+  Model& model() { return *model_; }
+
+  /// To the end of the recipe. Diverged says where and names the last good checkpoint;
+  /// Interrupted, after saving, if `stop` was set.
+  void run(TrainListener& listener);
+
+ private:
+  void check_same_recipe() const;
+  void resume();
+  void describe() const;
+
+  struct Gradient {  // of one step
+    double loss = 0;
+    int64_t targets = 0, tokens = 0;
+    double norm = 0;
+  };
+  bool gather(Gradient& gradient);  // false: stopped on the way
+  bool train_step();                // the same
+  void finish_step(TrainListener& listener);
+  void write_line(TrainListener& listener);
+  bool evaluate_now(TrainListener& listener);
+  void save(TrainListener& listener);
+  [[noreturn]] void diverge(const std::string& what, const std::string& where) const;
+  [[noreturn]] void interrupt(TrainListener& listener);
+  bool stopped() const { return options_.stop && options_.stop->load(); }
+
+  Recipe recipe_;
+  TrainerOptions options_;
+  std::string path_;
+  std::unique_ptr<RunFolder> folder_;  // locked
+  std::unique_ptr<Task> task_;
+  std::shared_ptr<Model> model_;
+  std::unique_ptr<AdamW> optimiser_;
+  std::unique_ptr<Metrics> metrics_;
+  Checkpoints checkpoints_;
+  TrainerState state_;
+  TrainingLine line_;  // of the last step
+};
+
+}  // namespace lagwise

@@ -1,0 +1,151 @@
+#include "lagwise/train/trainer_state.h"
+
+#include <nlohmann/json.hpp>
+
+#include "lagwise/core/errors.h"
+#include "lagwise/data/fnv1a.h"
+#include "lagwise/data/strict_json.h"
+#include "lagwise/train/recipe_fields.h"
+
+namespace lagwise {
+namespace {
+
+using Json = nlohmann::json;
+using Ordered = nlohmann::ordered_json;
+
+constexpr std::string_view kModel = "model.";
+
+Ordered model_json(const ModelConfig& config) {
+  Recipe recipe;
+  recipe.model = config;
+  Ordered json = {{"model", config.model},     {"vocabulary", config.vocabulary},
+                  {"classes", config.classes}, {"length", config.length},
+                  {"grid", config.grid},       {"seed", config.seed}};
+  for (const RecipeField& field : recipe_fields()) {
+    if (!field.key.starts_with(kModel)) continue;
+    const std::string key(field.key.substr(kModel.size()));
+    std::visit([&](const auto& value) { json[key] = value; }, field.get(recipe));
+  }
+  return json;
+}
+
+/// Takes entries out of an object; whatever is missing or odd is a DataError.
+class Reader {
+ public:
+  Reader(const std::string& file, const Json& json) : file_(file), json_(json) {
+    if (!json_.is_object()) throw DataError(file_, -1, "a JSON object");
+  }
+
+  template <class T>
+  void take(const std::string& key, T& value) const {
+    const auto found = json_.find(key);
+    if (found == json_.end()) refuse(key);
+    try {
+      value = found->template get<T>();
+    } catch (const Json::exception&) {
+      refuse(key);
+    }
+  }
+
+  Reader inside(const std::string& key) const {
+    const auto found = json_.find(key);
+    if (found == json_.end() || !found->is_object()) refuse(key);
+    return Reader(file_, *found);
+  }
+
+  const Json& json() const { return json_; }
+  [[noreturn]] void refuse(const std::string& key) const {
+    throw DataError(file_, -1, "an entry '" + key + "' as lagwise writes it");
+  }
+
+ private:
+  const std::string& file_;
+  const Json& json_;
+};
+
+RecipeField::Value value_of(const Json& json) {
+  if (json.is_string()) return json.get<std::string>();
+  if (json.is_boolean()) return json.get<bool>();
+  if (json.is_number_float()) return json.get<double>();
+  if (json.is_number_integer()) return json.get<int64_t>();
+  return std::vector<int64_t>();
+}
+
+ModelConfig read_model(const Reader& in) {
+  Recipe recipe;
+  for (const RecipeField& field : recipe_fields()) {
+    if (!field.key.starts_with(kModel)) continue;
+    const std::string key(field.key.substr(kModel.size()));
+    const auto found = in.json().find(key);
+    if (found == in.json().end() || !field.set(recipe, value_of(*found)))
+      in.refuse("model." + key);
+  }
+  ModelConfig& config = recipe.model;
+  in.take("model", config.model);
+  in.take("vocabulary", config.vocabulary);
+  in.take("classes", config.classes);
+  in.take("length", config.length);
+  in.take("grid", config.grid);
+  in.take("patch", config.patch);
+  in.take("seed", config.seed);
+  return config;
+}
+
+}  // namespace
+
+std::string model_config_text(const ModelConfig& config) {
+  return model_json(config).dump();
+}
+
+std::string state_text(const TrainerState& state) {
+  Ordered json = {{"step", state.step}, {"best", nullptr}};
+  if (state.best)
+    json["best"] = {{"step", state.best->step}, {"value", state.best->value}};
+  json["tokens"] = state.tokens;
+  json["seconds"] = state.seconds;
+  json["pending"] = {{"loss", state.pending.loss},
+                     {"targets", state.pending.targets},
+                     {"tokens", state.pending.tokens},
+                     {"seconds", state.pending.seconds}};
+  json["threads"] = state.threads;
+  json["seed"] = state.model.seed;
+  json["model"] = model_json(state.model);
+  json["words"] = state.words;
+  json["data_hash"] = data::hash_text(state.data_hash);
+  json["recipe"] = state.recipe;
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+TrainerState parse_state(const std::string& file, const std::string& text) {
+  const Json json =
+      data::parse_strict_json(file, 0, data::bytes_of(text), {.fractions = true});
+  const Reader in(file, json);
+  TrainerState state;
+  in.take("step", state.step);
+  if (state.step < 0) in.refuse("step");
+  if (!in.json().value("best", Json()).is_null()) {
+    const Reader best = in.inside("best");
+    state.best.emplace();
+    best.take("step", state.best->step);
+    best.take("value", state.best->value);
+  }
+  in.take("tokens", state.tokens);
+  in.take("seconds", state.seconds);
+  const Reader pending = in.inside("pending");
+  pending.take("loss", state.pending.loss);
+  pending.take("targets", state.pending.targets);
+  pending.take("tokens", state.pending.tokens);
+  pending.take("seconds", state.pending.seconds);
+  in.take("threads", state.threads);
+  state.model = read_model(in.inside("model"));
+  in.take("words", state.words);
+  std::string hash;
+  in.take("data_hash", hash);
+  if (hash.size() != 16 || hash.find_first_not_of("0123456789abcdef") != hash.npos)
+    in.refuse("data_hash");
+  state.data_hash = std::stoull(hash, nullptr, 16);
+  in.take("recipe", state.recipe);
+  return state;
+}
+
+}  // namespace lagwise

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lagwise/train/recipe.h"
+
+namespace lagwise {
+
+/// What a run has to know besides tensors in order to go on as if it had never
+/// stopped: the contents of a checkpoint's state.json.
+struct TrainerState {
+  int64_t step = 0;  ///< updates made
+
+  struct Best {
+    int64_t step = 0;
+    double value = 0;  ///< of the task's metric on the split valid
+  };
+  std::optional<Best> best;
+
+  int64_t tokens = 0;  ///< trained on
+  double seconds = 0;  ///< of training
+
+  /// Since the last line of metrics.jsonl.
+  struct Pending {
+    double loss = 0;  ///< summed
+    int64_t targets = 0, tokens = 0;
+    double seconds = 0;
+  } pending;
+
+  int64_t threads = 0;             ///< as many as bits may depend on
+  ModelConfig model;               ///< as the data completed it
+  std::vector<std::string> words;  ///< names of the tokens; empty: bytes
+  uint64_t data_hash = 0;
+  std::string recipe;  ///< resolved
+};
+
+std::string state_text(const TrainerState& state);  ///< as JSON
+
+/// DataError names `file` and the entry that is missing or of another kind.
+TrainerState parse_state(const std::string& file, const std::string& text);
+
+/// A model's config as JSON, one line: in state.json and run.json.
+std::string model_config_text(const ModelConfig& config);
+
+}  // namespace lagwise
