@@ -21,6 +21,11 @@ lagwise_check(compare check ${PYTHON} tests/compare_test.py $<TARGET_FILE:lagwis
 set_tests_properties(python PROPERTIES
   ENVIRONMENT "LAGWISE_LIBRARY=$<TARGET_FILE:lagwise>")
 
+# The page of `lagwise report` in Chromium; its screenshots stay in build/<preset>/browser.
+lagwise_check(browser check ${PYTHON} tests/browser/page_test.py $<TARGET_FILE:lagwise_program>
+              ${PROJECT_BINARY_DIR}/browser)
+set_tests_properties(browser PROPERTIES SKIP_RETURN_CODE 77)
+
 # The torch-free layers once more: under sanitizers, and from another compiler.
 lagwise_check(sanitised sanitised tools/preset asan --test)
 lagwise_check(clang clang tools/preset clang --test)
