@@ -27,7 +27,10 @@ struct Flags {
 class TrainPrinter {
  public:
   explicit TrainPrinter(bool json) : json_(json) {
-    if (!json_) return print_heading(bench::describe_settings());
+    if (!json_) {
+      print_heading(bench::describe_settings());
+      return;
+    }
     fmt::print(stderr, "{}\n", bench::describe_settings());
     fmt::print("[");
   }

@@ -9,6 +9,7 @@
 #include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <set>
@@ -19,7 +20,7 @@
 #include "lagwise/core/map_by_lag.h"
 #include "lagwise/data/atomic_file.h"
 #include "lagwise/encodings/kernel_by_lag.h"
-#include "lagwise/report/chart.h"
+#include "lagwise/report/page.h"
 
 namespace lagwise::cli {
 namespace {
@@ -177,27 +178,50 @@ std::string measures(const Flags& flags, int64_t reach) {
       report::short_number(within), report::short_number(wrong));
 }
 
-std::string table(const report::Chart& chart, bool html) {
-  std::string text = html ? "<div class='table'><table><tr><th>lag</th>" : "     lag";
-  for (const report::Series& s : chart.series)
-    text += html ? "<th>" + report::escaped(s.label) + "</th>"
-                 : fmt::format(" {:>18}", s.label);
-  text += html ? "</tr>\n" : "\n";
-  for (double lag = 0; lag < 1e9; lag = lag == 0 ? 1 : lag * 4) {
-    size_t i = 0;
-    const auto& x = chart.series[0].x;
-    while (i < x.size() && x[i] < lag + 1) ++i;
-    if (i == x.size()) break;
-    text += html ? fmt::format("<tr><td>{}</td>", x[i] - 1)
-                 : fmt::format("{:>8}", x[i] - 1);
-    for (const report::Series& s : chart.series) {
-      std::string cell = report::short_number(s.y[i]);
-      if (!s.low.empty()) cell += " +- " + report::short_number(s.high[i] - s.y[i]);
-      text += html ? "<td>" + cell + "</td>" : fmt::format(" {:>18}", cell);
-    }
-    text += html ? "</tr>\n" : "\n";
+/// The kernel at lags 0, 1, 4, 16, ...
+report::Table kernel_table(const report::Chart& chart) {
+  report::Table table{"Kernel at some lags", {{"lag", "count"}}, {}};
+  for (const report::Series& s : chart.series) table.columns.push_back({s.label});
+  const auto& x = chart.series[0].x;
+  for (double lag = 0; lag < x.back(); lag = lag == 0 ? 1 : lag * 4) {
+    const auto i = size_t(std::lower_bound(x.begin(), x.end(), lag + 1) - x.begin());
+    table.rows.push_back({x[i] - 1});
+    for (const report::Series& s : chart.series) table.rows.back().push_back(s.y[i]);
   }
-  return html ? text + "</table></div>\n" : text;
+  return table;
+}
+
+/// The same for a terminal, with the spread.
+std::string table_text(const report::Chart& chart, const report::Table& table) {
+  std::string text;
+  for (const report::Column& column : table.columns)
+    text += fmt::format("{:>{}}", column.label, text.empty() ? 8 : 19);
+  for (const auto& row : table.rows) {
+    const double lag = row[0].number;
+    text += fmt::format("\n{:>8}", lag);
+    for (size_t i = 0; i + 1 < row.size(); ++i) {
+      const report::Series& s = chart.series[i];
+      std::string cell = report::short_number(row[i + 1].number);
+      if (!s.low.empty()) {
+        const auto at =
+            size_t(std::lower_bound(s.x.begin(), s.x.end(), lag + 1) - s.x.begin());
+        cell += " +- " + report::short_number(s.high[at] - s.y[at]);
+      }
+      text += fmt::format(" {:>18}", cell);
+    }
+  }
+  return text + "\n";
+}
+
+report::Page kernel_page(const Flags& flags, const std::string& note,
+                         const std::vector<report::Chart>& charts) {
+  report::Page page{flags.text, note, {}, {}, "Made by lagwise encodings show."};
+  report::Section section;
+  for (const report::Chart& chart : charts)
+    section.blocks.push_back(report::Charts{{chart}, true});
+  section.blocks.push_back(kernel_table(charts[0]));
+  page.sections.push_back(section);
+  return page;
 }
 
 void run(const Flags& flags) {
@@ -214,15 +238,12 @@ void run(const Flags& flags) {
       "every one would be 1.",
       flags.dim);
   const std::string measured = measures(flags, reach);
-  if (!flags.html.empty()) {
-    std::string body = "<p>" + note + " " + measured + "</p>\n";
-    for (const report::Chart& chart : charts) body += report::svg_chart(chart);
+  const report::Table table = kernel_table(charts[0]);
+  if (!flags.html.empty())
     data::replace_file(flags.html,
-                       report::html_page("lagwise encodings show " + flags.text,
-                                         body + table(charts[0], true)));
-  }
+                       page_html(kernel_page(flags, note + " " + measured, charts)));
   for (const report::Chart& chart : charts) fmt::print("{}\n", terminal_chart(chart));
-  fmt::print("{}{}\n{}\n", table(charts[0], false), note, measured);
+  fmt::print("{}{}\n{}\n", table_text(charts[0], table), note, measured);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <set>
 
+#include "lagwise/models/model.h"
 #include "lagwise/models/testing_models.h"
 #include "lagwise/train/recipe.h"
 

@@ -11,6 +11,7 @@
 
 #include "lagwise/core/errors.h"
 #include "lagwise/data/fnv1a.h"
+#include "lagwise/models/model.h"
 #include "lagwise/train/first_nonfinite.h"
 #include "lagwise/train/schedule.h"
 #include "lagwise/train/threads.h"

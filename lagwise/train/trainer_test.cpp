@@ -9,6 +9,7 @@
 
 #include "lagwise/core/errors.h"
 #include "lagwise/data/testing_files.h"
+#include "lagwise/models/model.h"
 #include "lagwise/train/run.h"
 #include "lagwise/train/testing_task.h"
 
