@@ -26,13 +26,14 @@ struct Baseline {
   int threads = 1;
   double times = 1;     ///< its time counts so often: 64 calls of a 64th of the length
   double floor_ms = 0;  ///< slowest that is fair; 0: as `floors.h` says, if it does
+  bool weigh = true;    ///< call it once more to count its memory
 };
 
-/// Ours and its rivals, timed in turn in one run.
+/// Ours and its rivals, timed in one run.
 struct Comparison {
   std::string name;
   std::string direction;  ///< forward, backward, forward+backward, step
-  Shape shape;
+  Shape shape = {};
   int threads = 1;
   Call ours;
   std::vector<Baseline> baselines;
@@ -40,7 +41,7 @@ struct Comparison {
   double gflop = 0;      ///< useful work of one call
 };
 
-/// One line of `lagwise bench linear` and `bench encodings`: our time beside one
+/// One line of `lagwise bench linear`, `encodings` and `exact`: our time beside one
 /// baseline's.
 struct BenchRow {
   std::string name;       ///< of the case; says so where `ratio` is a cost
@@ -59,10 +60,19 @@ struct BenchRow {
   bool weak_baseline = false;  ///< slower than its floor: the row proves nothing
 };
 
-/// Measures comparisons and collects their rows.
+/// How a Comparer goes about it.
+struct Manner {
+  std::function<void(const std::string&)> progress = [](const std::string&) {};
+  std::function<void(const BenchRow&)> on_row = [](const BenchRow&) {};
+  std::vector<Times> (*time)(const std::vector<Side>&, const Patience&) = time_in_turn;
+  Patience patience = {};
+};
+
+/// Measures comparisons and collects their rows, each handed on as it is measured.
 class Comparer {
  public:
   Comparer(bool quick, std::function<void(const std::string&)> progress);
+  Comparer(bool quick, Manner manner);
 
   bool quick() const { return quick_; }
   void measure(const Comparison& c);
@@ -74,8 +84,7 @@ class Comparer {
                const Times& times);
 
   bool quick_;
-  Patience patience_;
-  std::function<void(const std::string&)> progress_;
+  Manner manner_;
   std::map<int, double> peaks_;
   std::vector<BenchRow> rows_;
 };

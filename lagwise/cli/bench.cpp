@@ -54,40 +54,73 @@ Json row_json(const bench::BenchRow& row) {
           {"weak_baseline", row.weak_baseline}};
 }
 
-void print_json(const std::vector<bench::BenchRow>& rows, const std::string& settings) {
-  Json array = Json::array();
-  for (const bench::BenchRow& row : rows) array.push_back(row_json(row));
-  fmt::print(stderr, "{}\n", settings);
-  fmt::print("{}\n", array.dump(2));
-}
-
-void print_row(const bench::BenchRow& row) {
-  fmt::print(
-      "{:>6} {:>2} {:>4} {:>4} {:>2} {:>10.4f} {:>17} {:>10.4f} {:>6.2f}{} {:>6.1f} "
-      "{:>4.0f}% {:>8}\n",
-      row.n, row.heads, row.d, row.e, row.threads, row.ours_ms, row.baseline,
-      row.baseline_ms, row.ratio, row.weak_baseline ? '!' : ' ', row.gflops,
-      100 * row.fraction, bench::human_bytes(row.extra_bytes));
-}
-
-void print_table(const std::vector<bench::BenchRow>& rows,
-                 const std::string& settings) {
-  fmt::print(
-      "{}\nratio: how many times faster than the baseline; of a cost, ours / "
-      "baseline. peak: of an FMA loop.\n!: the baseline is slower than it should "
-      "be, so the row proves nothing.\n\n",
-      settings);
-  fmt::print(
-      "{:>6} {:>2} {:>4} {:>4} {:>2} {:>10} {:>17} {:>10} {:>6}  {:>6} {:>5} {:>8}\n",
-      "N", "H", "D", "E", "t", "ours ms", "baseline", "its ms", "ratio", "GF/s", "peak",
-      "memory");
-  std::string last;
-  for (const bench::BenchRow& row : rows) {
-    const std::string title = fmt::format("{}, {} thread(s)", row.name, row.threads);
-    if (title != last) fmt::print("-- {}\n", title);
-    last = title;
-    print_row(row);
+/// Prints rows one by one, as a table or as a JSON array, which is whole once
+/// `finish` was called. What is not a row goes to stderr beside JSON.
+class RowPrinter {
+ public:
+  RowPrinter(bool json, const std::string& settings) : json_(json) {
+    if (json_) {
+      fmt::print(stderr, "{}\n", settings);
+      fmt::print("[");
+    } else {
+      print_heading(settings);
+    }
   }
+
+  void row(const bench::BenchRow& row) {
+    show_progress("");
+    json_ ? print_json(row) : print_line(row);
+    std::fflush(stdout);
+  }
+  void note(const std::string& text) {
+    show_progress("");
+    fmt::print(json_ ? stderr : stdout, "{}\n", text);
+  }
+  void finish() {
+    show_progress("");
+    if (json_) fmt::print("\n]\n");
+  }
+
+ private:
+  static void print_heading(const std::string& settings) {
+    fmt::print(
+        "{}\nratio: how many times faster than the baseline; of a cost, ours / "
+        "baseline. peak: of an FMA loop.\n!: the baseline is slower than it should "
+        "be, so the row proves nothing.\n\n",
+        settings);
+    fmt::print(
+        "{:>6} {:>2} {:>4} {:>4} {:>2} {:>10} {:>17} {:>10} {:>6}  {:>6} {:>5} "
+        "{:>8}\n",
+        "N", "H", "D", "E", "t", "ours ms", "baseline", "its ms", "ratio", "GF/s",
+        "peak", "memory");
+  }
+
+  void print_json(const bench::BenchRow& row) {
+    fmt::print("{}\n  {}", last_.empty() ? "" : ",", row_json(row).dump());
+    last_ = row.name;
+  }
+
+  void print_line(const bench::BenchRow& row) {
+    const std::string title = fmt::format("{}, {} thread(s)", row.name, row.threads);
+    if (title != last_) fmt::print("-- {}\n", title);
+    last_ = title;
+    fmt::print(
+        "{:>6} {:>2} {:>4} {:>4} {:>2} {:>10.4f} {:>17} {:>10.4f} {:>6.2f}{} {:>6.1f} "
+        "{:>4.0f}% {:>8}\n",
+        row.n, row.heads, row.d, row.e, row.threads, row.ours_ms, row.baseline,
+        row.baseline_ms, row.ratio, row.weak_baseline ? '!' : ' ', row.gflops,
+        100 * row.fraction, bench::human_bytes(row.extra_bytes));
+  }
+
+  bool json_;
+  std::string last_;  // the title, or the name, of the row before
+};
+
+void print_rows(bool json, const std::vector<bench::BenchRow>& rows) {
+  show_progress("");
+  RowPrinter printer(json, bench::describe_settings());
+  for (const bench::BenchRow& row : rows) printer.row(row);
+  printer.finish();
 }
 
 struct LinearFlags {
@@ -106,9 +139,7 @@ void run_linear(const LinearFlags& flags, LinearCases run) {
                *std::max_element(plan.threads.begin(), plan.threads.end()));
   plan.quick = flags.quick;
   plan.progress = show_progress;
-  const std::vector<bench::BenchRow> rows = run(plan);
-  show_progress("");
-  (flags.json ? print_json : print_table)(rows, bench::describe_settings());
+  print_rows(flags.json, run(plan));
 }
 
 struct EncodingFlags {
@@ -124,9 +155,7 @@ void run_encodings(const EncodingFlags& flags) {
   plan.quick = flags.quick;
   plan.only = flags.only;
   plan.progress = show_progress;
-  const std::vector<bench::BenchRow> rows = bench::run_encoding_cases(plan);
-  show_progress("");
-  (flags.json ? print_json : print_table)(rows, bench::describe_settings());
+  print_rows(flags.json, bench::run_encoding_cases(plan));
 }
 
 struct ExactFlags {
@@ -142,9 +171,11 @@ void run_exact(const ExactFlags& flags) {
   plan.quick = flags.quick;
   plan.only = flags.only;
   plan.progress = show_progress;
-  const std::vector<bench::BenchRow> rows = bench::run_exact_cases(plan);
-  show_progress("");
-  (flags.json ? print_json : print_table)(rows, bench::describe_settings());
+  RowPrinter printer(flags.json, bench::describe_settings());
+  plan.on_row = [&](const bench::BenchRow& row) { printer.row(row); };
+  plan.note = [&](const std::string& text) { printer.note(text); };
+  bench::run_exact_cases(plan);
+  printer.finish();
 }
 
 struct CrossoverFlags {
