@@ -14,8 +14,7 @@ std::string crossover_table(const std::vector<Panel>& panels);
 /// x exact, o linear (elu1), * both.
 std::string crossover_chart(const Panel& panel);
 
-/// One self-contained page: a picture and a table per panel, no network, light
-/// or dark as the reader's system is.
+/// One self-contained page: charts and a table per panel (report/page.h).
 std::string crossover_html(const std::vector<Panel>& panels,
                            const std::string& settings);
 

@@ -3,18 +3,19 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/randint.h>
 #include <malloc.h>
-#include <torch/optim/adamw.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <fstream>
+#include <map>
 
 #include "bench/crossover.h"
 #include "bench/fma_peak.h"
 #include "bench/memory.h"
 #include "bench/plain_model.h"
 #include "bench/timing.h"
+#include "lagwise/train/adamw.h"
 
 namespace lagwise::bench {
 namespace {
@@ -36,7 +37,7 @@ class Trainee {
  public:
   Trainee(const ModelConfig& config, const Batch& batch)
       : model_(make_model(config)),
-        optimizer_(model_->parameters(), torch::optim::AdamWOptions(1e-4)),
+        optimiser_(trained_parameters(*model_)),
         batch_(batch) {
     model_->train();
   }
@@ -44,9 +45,10 @@ class Trainee {
   void step() {
     ++draw_.step;
     const Loss loss = model_->loss(batch_, draw_);
-    optimizer_.zero_grad();
+    optimiser_.forget_gradients();
     (loss.sum / static_cast<double>(loss.count)).backward();
-    optimizer_.step();
+    optimiser_.update({}, draw_.step, 1e-4,
+                      1 / std::max(1.0, optimiser_.gradient_norm()));
   }
 
   /// Makes the first step, which also makes the optimiser's state, then returns what
@@ -61,7 +63,7 @@ class Trainee {
 
  private:
   std::shared_ptr<Model> model_;
-  torch::optim::AdamW optimizer_;
+  AdamW optimiser_;
   Batch batch_;
   Draw draw_;
 };

@@ -17,8 +17,14 @@ lagwise_check(packages_can_fail check ${PYTHON} tools/check_packages.py --self-t
 
 lagwise_check(install check sh tests/install_test.sh ${PROJECT_BINARY_DIR})
 lagwise_check(python check ${PYTHON} tests/python_smoke_test.py)
+lagwise_check(compare check ${PYTHON} tests/compare_test.py $<TARGET_FILE:lagwise_program>)
 set_tests_properties(python PROPERTIES
   ENVIRONMENT "LAGWISE_LIBRARY=$<TARGET_FILE:lagwise>")
+
+# The page of `lagwise report` in Chromium; its screenshots stay in build/<preset>/browser.
+lagwise_check(browser check ${PYTHON} tests/browser/page_test.py $<TARGET_FILE:lagwise_program>
+              ${PROJECT_BINARY_DIR}/browser)
+set_tests_properties(browser PROPERTIES SKIP_RETURN_CODE 77)
 
 # The torch-free layers once more: under sanitizers, and from another compiler.
 lagwise_check(sanitised sanitised tools/preset asan --test)

@@ -72,3 +72,15 @@ function(lagwise_take target)
     endif()
   endforeach()
 endfunction()
+
+# Gives layer_<name> the texts of lagwise/report/page: see cmake/page.cmake.
+function(lagwise_page name)
+  set(folder ${PROJECT_SOURCE_DIR}/lagwise/report/page)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/page.cmake)
+  set(made ${PROJECT_BINARY_DIR}/page_files.cpp)
+  file(GLOB parts CONFIGURE_DEPENDS ${folder}/*.html ${folder}/*.css ${folder}/*.js)
+  add_custom_command(OUTPUT ${made}
+    COMMAND ${CMAKE_COMMAND} -DFOLDER=${folder} -DOUT=${made} -P ${script}
+    DEPENDS ${parts} ${script} VERBATIM)
+  target_sources(layer_${name} PRIVATE ${made})
+endfunction()

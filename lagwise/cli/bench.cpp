@@ -1,7 +1,6 @@
 // `lagwise bench`: how fast this machine runs lagwise, and against what.
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -17,6 +16,7 @@
 #include "bench/favor_cases.h"
 #include "bench/linear_cases.h"
 #include "bench/timing.h"
+#include "lagwise/cli/bench_rows.h"
 #include "lagwise/cli/bench_verbs.h"
 #include "lagwise/cli/checks.h"
 #include "lagwise/cli/verbs.h"
@@ -28,68 +28,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kMostThreads = 256;
-
-/// A line on the terminal that each next one overwrites; nothing in a log file.
-void show_progress(const std::string& text) {
-  if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K{}", text);
-}
-
-Json row_json(const bench::BenchRow& row) {
-  return {{"case", row.name},
-          {"direction", row.direction},
-          {"batch", row.batch},
-          {"n", row.n},
-          {"heads", row.heads},
-          {"d", row.d},
-          {"e", row.e},
-          {"threads", row.threads},
-          {"ours_ms", row.ours_ms},
-          {"baseline", row.baseline},
-          {"baseline_ms", row.baseline_ms},
-          {"ratio", row.ratio},
-          {"gflops", row.gflops},
-          {"peak_gflops", row.peak_gflops},
-          {"fraction", row.fraction},
-          {"extra_bytes", row.extra_bytes},
-          {"baseline_bytes", row.baseline_bytes},
-          {"weak_baseline", row.weak_baseline}};
-}
-
-void print_json(const std::vector<bench::BenchRow>& rows, const std::string& settings) {
-  Json array = Json::array();
-  for (const bench::BenchRow& row : rows) array.push_back(row_json(row));
-  fmt::print(stderr, "{}\n", settings);
-  fmt::print("{}\n", array.dump(2));
-}
-
-void print_row(const bench::BenchRow& row) {
-  fmt::print(
-      "{:>6} {:>2} {:>4} {:>4} {:>2} {:>10.4f} {:>17} {:>10.4f} {:>6.2f}{} {:>6.1f} "
-      "{:>4.0f}% {:>8}\n",
-      row.n, row.heads, row.d, row.e, row.threads, row.ours_ms, row.baseline,
-      row.baseline_ms, row.ratio, row.weak_baseline ? '!' : ' ', row.gflops,
-      100 * row.fraction, bench::human_bytes(row.extra_bytes));
-}
-
-void print_table(const std::vector<bench::BenchRow>& rows,
-                 const std::string& settings) {
-  fmt::print(
-      "{}\nratio: how many times faster than the baseline; of a cost, ours / "
-      "baseline. peak: of an FMA loop.\n!: the baseline is slower than it should "
-      "be, so the row proves nothing.\n\n",
-      settings);
-  fmt::print(
-      "{:>6} {:>2} {:>4} {:>4} {:>2} {:>10} {:>17} {:>10} {:>6}  {:>6} {:>5} {:>8}\n",
-      "N", "H", "D", "E", "t", "ours ms", "baseline", "its ms", "ratio", "GF/s", "peak",
-      "memory");
-  std::string last;
-  for (const bench::BenchRow& row : rows) {
-    const std::string title = fmt::format("{}, {} thread(s)", row.name, row.threads);
-    if (title != last) fmt::print("-- {}\n", title);
-    last = title;
-    print_row(row);
-  }
-}
 
 struct LinearFlags {
   bool json = false, quick = false;
@@ -107,9 +45,7 @@ void run_linear(const LinearFlags& flags, LinearCases run) {
                *std::max_element(plan.threads.begin(), plan.threads.end()));
   plan.quick = flags.quick;
   plan.progress = show_progress;
-  const std::vector<bench::BenchRow> rows = run(plan);
-  show_progress("");
-  (flags.json ? print_json : print_table)(rows, bench::describe_settings());
+  print_rows(flags.json, run(plan));
 }
 
 struct EncodingFlags {
@@ -125,9 +61,7 @@ void run_encodings(const EncodingFlags& flags) {
   plan.quick = flags.quick;
   plan.only = flags.only;
   plan.progress = show_progress;
-  const std::vector<bench::BenchRow> rows = bench::run_encoding_cases(plan);
-  show_progress("");
-  (flags.json ? print_json : print_table)(rows, bench::describe_settings());
+  print_rows(flags.json, bench::run_encoding_cases(plan));
 }
 
 struct ExactFlags {
@@ -143,9 +77,11 @@ void run_exact(const ExactFlags& flags) {
   plan.quick = flags.quick;
   plan.only = flags.only;
   plan.progress = show_progress;
-  const std::vector<bench::BenchRow> rows = bench::run_exact_cases(plan);
-  show_progress("");
-  (flags.json ? print_json : print_table)(rows, bench::describe_settings());
+  RowPrinter printer(flags.json, bench::describe_settings());
+  plan.on_row = [&](const bench::BenchRow& row) { printer.row(row); };
+  plan.note = [&](const std::string& text) { printer.note(text); };
+  bench::run_exact_cases(plan);
+  printer.finish();
 }
 
 struct CrossoverFlags {
@@ -287,6 +223,7 @@ void add_bench(CLI::App& app) {
              bench::run_favor_cases);
   add_encodings_bench(*bench);
   add_exact(*bench);
+  add_train_bench(*bench);
   add_crossover(*bench);
   add_generate_bench(*bench);
 }

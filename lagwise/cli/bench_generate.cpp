@@ -1,7 +1,6 @@
 // `lagwise bench generate`: tokens per second against the length of the context.
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <memory>
@@ -9,6 +8,7 @@
 
 #include "bench/generate_cases.h"
 #include "bench/timing.h"
+#include "lagwise/cli/bench_rows.h"
 #include "lagwise/cli/bench_verbs.h"
 #include "lagwise/cli/checks.h"
 
@@ -21,10 +21,6 @@ struct Flags {
   bool json = false, quick = false;
   int threads = 0;
 };
-
-void show_progress(const std::string& text) {
-  if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K{}", text);
-}
 
 void print_json(const std::vector<bench::BenchRow>& rows) {
   Json array = Json::array();

@@ -9,16 +9,18 @@
 #include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "lagwise/cli/checks.h"
+#include "lagwise/cli/kernel_chart.h"
+#include "lagwise/core/map_by_lag.h"
 #include "lagwise/data/atomic_file.h"
 #include "lagwise/encodings/kernel_by_lag.h"
-#include "lagwise/report/chart.h"
+#include "lagwise/report/page.h"
 
 namespace lagwise::cli {
 namespace {
@@ -30,29 +32,11 @@ struct Flags {
 
 constexpr int64_t kBeyond = 8;  // how many training lengths to look
 
-/// The kernel of every head at every lag: its mean and its spread over draws.
-struct Kernel {
-  at::Tensor mean, spread;  // [H, lags]; the spread is one standard deviation
-  bool stochastic = false;
-};
-
-Kernel kernel_of(const Flags& flags, const std::string& text, int64_t lags) {
+Kernel shown_kernel(const Flags& flags, const std::string& text, int64_t lags) {
   const auto encoding = make_encoding(
       text, {.heads = flags.heads, .dim = flags.dim, .seed = uint64_t(flags.seed)});
-  const Layer layer{0, 1, encoding->layer(0, 1)};
-  const bool stochastic = encoding->traits().stochastic;
-  const int draws = stochastic ? flags.draws : 1;
-  at::Tensor sum = at::zeros({flags.heads, lags}, at::kDouble), squares = sum.clone();
-  for (int i = 0; i < draws; ++i) {
-    const Draw draw{.seed = uint64_t(flags.seed), .step = i};
-    const at::Tensor one = kernel_by_lag(*encoding, lags, draw, layer, lags);
-    sum += one;
-    squares += one * one;
-  }
-  const at::Tensor mean = sum / draws;
-  const double unbiased = draws > 1 ? double(draws) / (draws - 1) : 0;
-  return {mean, ((squares / draws - mean * mean).clamp_min(0) * unbiased).sqrt(),
-          stochastic};
+  return kernel_of(*encoding, {0, 1, encoding->layer(0, 1)},
+                   {.seed = uint64_t(flags.seed)}, flags.draws, lags);
 }
 
 /// As far as the encoding reaches: a table of positions may end before.
@@ -70,41 +54,6 @@ int64_t reach_of(const Flags& flags) {
     }
   }
   return 1;
-}
-
-/// Lags as they are to 64, then 24 to each doubling, and every power of two: the far
-/// end as plain as the near.
-std::vector<int64_t> chosen_lags(int64_t most) {
-  std::set<int64_t> lags;
-  for (int64_t lag = 0; lag < most; lag += std::max<int64_t>(1, lag * 3 / 100))
-    lags.insert(lag);
-  for (int64_t lag = 1; lag < most; lag *= 2) lags.insert(lag);
-  return {lags.begin(), lags.end()};
-}
-
-report::Chart kernel_chart(const Flags& flags, const Kernel& kernel) {
-  const auto lags = chosen_lags(kernel.mean.size(1));
-  report::Chart chart;
-  chart.title = fmt::format(
-      "{}: kernel by lag{}", flags.text,
-      kernel.stochastic ? fmt::format(", mean of {} draws", flags.draws) : "");
-  chart.across = {"lag + 1", true};
-  chart.up = {"kernel", false};
-  chart.mark = flags.length;
-  chart.mark_label = fmt::format("training length {}", flags.length);
-  for (int64_t h = 0; h < flags.heads; ++h) {
-    report::Series s;
-    s.label = fmt::format("head {}", h);
-    for (const int64_t lag : lags) {
-      const auto y = kernel.mean[h][lag].item<double>();
-      const auto spread = kernel.spread[h][lag].item<double>();
-      s.x.push_back(double(lag + 1));
-      s.y.push_back(y);
-      if (kernel.stochastic) s.low.push_back(y - spread), s.high.push_back(y + spread);
-    }
-    chart.series.push_back(s);
-  }
-  return chart;
 }
 
 /// `text` with `key` set to `value`, whatever it was.
@@ -139,7 +88,7 @@ report::Chart spread_chart(const Flags& flags) {
   report::Series measured{"measured", {}, {}}, half{"R^-1/2", {}, {}};
   for (int64_t r = 8; r <= 512; r *= 2) {
     const Kernel kernel =
-        kernel_of(flags, with_option(flags.text, "realizations", r), 64);
+        shown_kernel(flags, with_option(flags.text, "realizations", r), 64);
     measured.x.push_back(double(r));
     measured.y.push_back(std::sqrt(kernel.spread.square().mean().item<double>()));
     half.x.push_back(double(r));
@@ -151,50 +100,100 @@ report::Chart spread_chart(const Flags& flags) {
           {measured, half}};
 }
 
-std::string table(const report::Chart& chart, bool html) {
-  std::string text = html ? "<div class='table'><table><tr><th>lag</th>" : "     lag";
-  for (const report::Series& s : chart.series)
-    text += html ? "<th>" + report::escaped(s.label) + "</th>"
-                 : fmt::format(" {:>18}", s.label);
-  text += html ? "</tr>\n" : "\n";
-  for (double lag = 0; lag < 1e9; lag = lag == 0 ? 1 : lag * 4) {
-    size_t i = 0;
-    const auto& x = chart.series[0].x;
-    while (i < x.size() && x[i] < lag + 1) ++i;
-    if (i == x.size()) break;
-    text += html ? fmt::format("<tr><td>{}</td>", x[i] - 1)
-                 : fmt::format("{:>8}", x[i] - 1);
-    for (const report::Series& s : chart.series) {
-      std::string cell = report::short_number(s.y[i]);
-      if (!s.low.empty()) cell += " +- " + report::short_number(s.high[i] - s.y[i]);
-      text += html ? "<td>" + cell + "</td>" : fmt::format(" {:>18}", cell);
-    }
-    text += html ? "</tr>\n" : "\n";
+/// How close the kernel of one draw comes to a function of the lag that falls with it,
+/// mean over heads.
+std::string measures(const Flags& flags, int64_t reach) {
+  const auto encoding = make_encoding(
+      flags.text,
+      {.heads = flags.heads, .dim = flags.dim, .seed = uint64_t(flags.seed)});
+  const int64_t n = std::min<int64_t>({flags.length, reach, 128});
+  const at::Tensor maps =
+      kernel_by_pair(*encoding, n, n, {.seed = uint64_t(flags.seed)},
+                     {0, 1, encoding->layer(0, 1)}, reach)
+          .contiguous();
+  double within = 0, wrong = 0;
+  for (int64_t h = 0; h < flags.heads; ++h) {
+    const MatView<const double> map{maps.data_ptr<double>() + h * n * n, n, n, n, 1};
+    within += variance_within_lags(map) / flags.heads;
+    wrong += inversions(map) / flags.heads;
   }
-  return html ? text + "</table></div>\n" : text;
+  return fmt::format(
+      "Over {} positions{}: {} of the variance lies within lags (0: the kernel is a "
+      "function of the lag), {} of the pairs of keys stand against their distance (0: "
+      "it only falls).",
+      n, encoding->traits().stochastic ? ", in one draw" : "",
+      report::short_number(within), report::short_number(wrong));
+}
+
+/// The kernel at lags 0, 1, 4, 16, ...
+report::Table kernel_table(const report::Chart& chart) {
+  report::Table table{"Kernel at some lags", {{"lag", "count"}}, {}};
+  for (const report::Series& s : chart.series) table.columns.push_back({s.label});
+  const auto& x = chart.series[0].x;
+  for (double lag = 0; lag < x.back(); lag = lag == 0 ? 1 : lag * 4) {
+    const auto i = size_t(std::lower_bound(x.begin(), x.end(), lag + 1) - x.begin());
+    table.rows.push_back({x[i] - 1});
+    for (const report::Series& s : chart.series) table.rows.back().push_back(s.y[i]);
+  }
+  return table;
+}
+
+/// The same for a terminal, with the spread.
+std::string table_text(const report::Chart& chart, const report::Table& table) {
+  std::string text;
+  for (const report::Column& column : table.columns)
+    text += fmt::format("{:>{}}", column.label, text.empty() ? 8 : 19);
+  for (const auto& row : table.rows) {
+    const double lag = row[0].number;
+    text += fmt::format("\n{:>8}", lag);
+    for (size_t i = 0; i + 1 < row.size(); ++i) {
+      const report::Series& s = chart.series[i];
+      std::string cell = report::short_number(row[i + 1].number);
+      if (!s.low.empty()) {
+        const auto at =
+            size_t(std::lower_bound(s.x.begin(), s.x.end(), lag + 1) - s.x.begin());
+        cell += " +- " + report::short_number(s.high[at] - s.y[at]);
+      }
+      text += fmt::format(" {:>18}", cell);
+    }
+  }
+  return text + "\n";
+}
+
+report::Page kernel_page(const Flags& flags, const std::string& note,
+                         const std::vector<report::Chart>& charts) {
+  report::Page page{flags.text, note, {}, {}, "Made by lagwise encodings show."};
+  report::Section section;
+  for (const report::Chart& chart : charts)
+    section.blocks.push_back(report::Charts{{chart}, true});
+  section.blocks.push_back(kernel_table(charts[0]));
+  page.sections.push_back(section);
+  return page;
 }
 
 void run(const Flags& flags) {
   if (!flags.html.empty()) data::check_replaceable(flags.html);
   const c10::InferenceMode no_graph;
-  const Kernel kernel = kernel_of(flags, flags.text, reach_of(flags));
-  std::vector<report::Chart> charts = {kernel_chart(flags, kernel)};
-  if (kernel.stochastic && has_option(flags.text, "realizations"))
+  const int64_t reach = reach_of(flags);
+  const Kernel kernel = shown_kernel(flags, flags.text, reach);
+  const std::string title = fmt::format(
+      "{}: kernel by lag{}", flags.text,
+      kernel.draws > 1 ? fmt::format(", mean of {} draws", kernel.draws) : "");
+  std::vector<report::Chart> charts = {kernel_chart(title, kernel, flags.length)};
+  if (kernel.draws > 1 && has_option(flags.text, "realizations"))
     charts.push_back(spread_chart(flags));
   const std::string note = fmt::format(
       "The scores of queries and keys all equal to 1/sqrt(D), D = {}; without "
       "positions "
       "every one would be 1.",
       flags.dim);
-  if (!flags.html.empty()) {
-    std::string body = "<p>" + note + "</p>\n";
-    for (const report::Chart& chart : charts) body += report::svg_chart(chart);
+  const std::string measured = measures(flags, reach);
+  const report::Table table = kernel_table(charts[0]);
+  if (!flags.html.empty())
     data::replace_file(flags.html,
-                       report::html_page("lagwise encodings show " + flags.text,
-                                         body + table(charts[0], true)));
-  }
+                       page_html(kernel_page(flags, note + " " + measured, charts)));
   for (const report::Chart& chart : charts) fmt::print("{}\n", terminal_chart(chart));
-  fmt::print("{}{}\n", table(charts[0], false), note);
+  fmt::print("{}{}\n{}\n", table_text(charts[0], table), note, measured);
 }
 
 }  // namespace

@@ -69,6 +69,7 @@ TEST(EncodingsShow, DrawsEveryEncoding) {
                  "--heads", "2", "--dim", "8", "--draws", "3"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("kernel by lag")) << row.name;
+    EXPECT_THAT(outcome.out, HasSubstr("Over 16 positions")) << row.name;
     EXPECT_THAT(outcome.out, Not(HasSubstr("nan"))) << row.name;
   }
 }
@@ -79,9 +80,8 @@ TEST(EncodingsShow, WritesOneSelfContainedPage) {
       lagwise({"encodings", "show", "decay:kind=alibi", "--html", file});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   const std::string page = contents(file);
-  EXPECT_THAT(page, HasSubstr("<svg"));
+  EXPECT_THAT(page, HasSubstr("kernel by lag"));
   EXPECT_THAT(page, HasSubstr("head 3"));
-  EXPECT_THAT(page, Not(HasSubstr("http")));
   std::remove(file.c_str());
 }
 

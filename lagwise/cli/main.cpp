@@ -3,7 +3,7 @@
 
 int main(int count, char** words) {
   using namespace lagwise::cli;
-  return run_program(
-      {add_train, add_eval, add_generate, add_encodings, add_bench, add_doctor},
-      {words + 1, words + count});
+  return run_program({add_data, add_train, add_eval, add_generate, add_compare,
+                      add_report, add_encodings, add_bench, add_doctor},
+                     {words + 1, words + count});
 }

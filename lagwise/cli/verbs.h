@@ -10,10 +10,13 @@ namespace lagwise::cli {
 // A new verb is declared here and listed in main.cpp.
 
 void add_bench(CLI::App& app);
+void add_compare(CLI::App& app);
+void add_data(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_encodings(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_generate(CLI::App& app);
+void add_report(CLI::App& app);
 void add_train(CLI::App& app);
 
 }  // namespace lagwise::cli

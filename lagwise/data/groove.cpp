@@ -113,6 +113,8 @@ class Groove : public TokenScheme {
     return std::make_unique<GrooveGrammar>(vocabulary_.size(), velocities_ > 0);
   }
 
+  int32_t end() const override { return kEos; }
+
   Tokenised encode(const Music& music) const override {
     Tokenised out;
     std::vector<SlotNote> notes = quantised(music, out.loss);
@@ -167,6 +169,21 @@ class Groove : public TokenScheme {
     }
     std::ranges::copy(moved, ids.begin());
     return true;
+  }
+
+  // The tokens do not tell the meter: bars of four beats. A bar begins with the step of
+  // time that leads into it, or past its line.
+  std::vector<int64_t> bar_starts(std::span<const int32_t> ids) const override {
+    constexpr int64_t kBar = 4 * kTicks;
+    std::vector<int64_t> starts = {0};
+    int64_t now = 0;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (!is_shift(ids[i])) continue;
+      const int64_t next = std::max(now, target(ids[i], now));
+      if (next / kBar > now / kBar) starts.push_back(static_cast<int64_t>(i));
+      now = next;
+    }
+    return starts;
   }
 
  private:

@@ -160,6 +160,8 @@ class Remi : public TokenScheme {
     return std::make_unique<RemiGrammar>(tokens_);
   }
 
+  int32_t end() const override { return vocabulary_.id("EOS_None"); }
+
   Tokenised encode(const Music& music) const override {
     Tokenised out;
     const std::vector<Note> notes = piano(music, out.loss);
@@ -236,6 +238,15 @@ class Remi : public TokenScheme {
     }
     std::ranges::copy(moved, ids.begin());
     return true;
+  }
+
+  std::vector<int64_t> bar_starts(std::span<const int32_t> ids) const override {
+    const int32_t bar = vocabulary_.id("Bar_None");
+    std::vector<int64_t> starts;
+    for (size_t i = 0; i < ids.size(); ++i)
+      if (ids[i] == bar) starts.push_back(static_cast<int64_t>(i));
+    if (starts.empty()) starts.push_back(0);
+    return starts;
   }
 
  private:

@@ -55,9 +55,16 @@ class TokenScheme {
 
   virtual std::unique_ptr<Grammar> grammar() const = 0;
 
+  /// The token that ends a piece: the last of encode(), after which none is legal.
+  virtual int32_t end() const = 0;
+
   /// Moves every pitch (and chord) by so many semitones, drums excepted. Returns
   /// false and changes nothing if a pitch would leave the vocabulary.
   virtual bool transpose(std::span<int32_t> ids, int semitones) const = 0;
+
+  /// Where bars begin, as places in `ids`: good places to cut a window from. Of ids as
+  /// encode() writes them, from the start of a piece.
+  virtual std::vector<int64_t> bar_starts(std::span<const int32_t> ids) const = 0;
 
   static constexpr int64_t kMaxBars = 65536;  ///< later notes are dropped, by name
 };

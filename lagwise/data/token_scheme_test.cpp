@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "lagwise/core/noise.h"
+#include "lagwise/data/grooves.h"
 #include "lagwise/data/smf.h"
 #include "lagwise/data/testing_files.h"
 
@@ -145,6 +146,38 @@ TEST(TokenSchemes, TransposeThereAndBack) {
     EXPECT_FALSE(scheme->transpose(moved, 90));
     EXPECT_EQ(moved, ids);
   }
+}
+
+TEST(TokenSchemes, KnowTheEnd) {
+  for (const std::string& name : schemes()) {
+    const auto scheme = make_token_scheme(name);
+    const std::vector<int32_t> ids = scheme->encode(Grooves().song(0)).ids;
+    EXPECT_EQ(std::count(ids.begin(), ids.end(), scheme->end()), 1) << name;
+    EXPECT_EQ(ids.back(), scheme->end()) << name;
+  }
+}
+
+TEST(TokenSchemes, KnowWhereBarsBegin) {
+  Music music;
+  music.ticks_per_beat = 12;
+  music.tracks = {{"piano", 0, 0, {}, {}}};
+  for (const int64_t bar : {0, 1, 3, 4})  // nothing happens in bar 2
+    music.tracks[0].notes.push_back(
+        {48 * bar + (bar == 3 ? 6 : 0), 48 * bar + 12, 60, 80});
+  tidy(music);
+  const auto text = [&](const char* name) {
+    const auto scheme = make_token_scheme(name);
+    const std::vector<int32_t> ids = scheme->encode(music).ids;
+    std::string words;
+    for (const int64_t at : scheme->bar_starts(ids))
+      words += std::to_string(at) + " " +
+               scheme->vocabulary().word(ids[static_cast<size_t>(at)]) + ", ";
+    return words;
+  };
+  EXPECT_EQ(text("remi"),
+            "0 Bar_None, 5 Bar_None, 10 Bar_None, 11 Bar_None, 16 Bar_None, ");
+  EXPECT_EQ(text("groove"),
+            "0 BOS, 5 Shift_1_0, 10 Shift_2_0, 12 Shift_1_6, 17 Shift_1_0, ");
 }
 
 TEST(TokenSchemes, TokeniseEveryRealFile) {

@@ -22,6 +22,12 @@ const std::vector<std::string>& decay_kinds() {
   return kinds;
 }
 
+std::string take_decay(Spec& spec) {
+  std::vector<std::string> legal = decay_kinds();
+  legal.insert(legal.begin(), "none");
+  return spec.take_choice("decay", "none", legal);
+}
+
 at::Tensor head_decay(const std::string& kind, int64_t heads, int64_t layer,
                       int64_t layers) {
   const std::vector<double> slopes = alibi_slopes(heads);

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "lagwise/core/spec.h"
+
 namespace lagwise {
 
 /// The slopes of ALiBi: 2^(-exponent h / H), h = 1..H, for H a power of two; otherwise
@@ -20,6 +22,9 @@ std::vector<double> alibi_slopes(int64_t heads, double exponent = 8);
 ///
 /// for layer l of L: deeper layers remember longer.
 const std::vector<std::string>& decay_kinds();
+
+/// The option `decay`: none, the default, or one of decay_kinds().
+std::string take_decay(Spec& spec);
 
 /// log g_h as double [H], each < 0, of one of decay_kinds().
 at::Tensor head_decay(const std::string& kind, int64_t heads, int64_t layer,

@@ -7,6 +7,7 @@
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "lagwise/core/noise.h"
@@ -53,16 +54,18 @@ at::Tensor pair_scores(const Encoded& e, int64_t start) {
   return e.lag_bias.defined() ? products + by_pair(e.lag_bias, columns) : products;
 }
 
-at::Tensor kernel_by_lag(Encoding& encoding, int64_t lags, const Draw& draw,
-                         const Layer& layer, int64_t horizon) {
+at::Tensor kernel_by_pair(Encoding& encoding, int64_t queries, int64_t keys,
+                          const Draw& draw, const Layer& layer, int64_t horizon) {
   const HeadShape& shape = encoding.shape();
   Placement at;
   at.horizon = horizon;
-  const at::Tensor x = at::zeros({1, lags, shape.model_width()}, at::kDouble);
-  const at::Tensor e = encoding.embed(x, at).squeeze(0);  // [lags, C]
+  const at::Tensor x =
+      at::zeros({1, std::max(queries, keys), shape.model_width()}, at::kDouble);
+  const at::Tensor e = encoding.embed(x, at).squeeze(0);  // [positions, C]
   if (e.ne(0).any().item<bool>()) {
-    const at::Tensor product = at::matmul(e, e.select(0, 0));
-    return (product / product.select(0, 0)).expand({shape.heads, lags});
+    const at::Tensor product =
+        at::matmul(e.slice(0, 0, queries), e.slice(0, 0, keys).t());
+    return (product / product[0][0]).expand({shape.heads, queries, keys});
   }
   const double size = std::sqrt(double(shape.dim));
   const at::Tensor one = at::empty({shape.dim}, at::kDouble);
@@ -72,9 +75,15 @@ at::Tensor kernel_by_lag(Encoding& encoding, int64_t lags, const Draw& draw,
   const auto rows = [&](int64_t n) {
     return one.expand({1, shape.heads, n, shape.dim});
   };
-  const Encoded encoded = encode_once(encoding, rows(lags), rows(1), at, draw, &layer);
+  const Encoded encoded =
+      encode_once(encoding, rows(queries), rows(keys), at, draw, &layer);
   const double unit = encoded.decay.defined() && !encoded.lag_bias.defined() ? 1 : size;
-  return pair_scores(encoded).select(0, 0).squeeze(2) * unit;
+  return pair_scores(encoded).select(0, 0) * unit;
+}
+
+at::Tensor kernel_by_lag(Encoding& encoding, int64_t lags, const Draw& draw,
+                         const Layer& layer, int64_t horizon) {
+  return kernel_by_pair(encoding, lags, 1, draw, layer, horizon).squeeze(2);
 }
 
 }  // namespace lagwise

@@ -20,7 +20,13 @@ at::Tensor pair_scores(const Encoded& encoded, int64_t start = 0);
 /// that without positions it is 1. (The signs are random, but always the same: a vector
 /// of equal entries would not notice a permutation.) For encodings of the input, the
 /// product of what they add at the position of the lag and at 0, over its value at 0.
+/// It is column 0 of the next.
 at::Tensor kernel_by_lag(Encoding& encoding, int64_t lags, const Draw& draw,
                          const Layer& layer, int64_t horizon = 0);
+
+/// The same for every pair of a query and a key, [H, queries, keys]: what a stochastic
+/// or an absolute encoding makes of it is no function of the lag (core/map_by_lag.h).
+at::Tensor kernel_by_pair(Encoding& encoding, int64_t queries, int64_t keys,
+                          const Draw& draw, const Layer& layer, int64_t horizon = 0);
 
 }  // namespace lagwise

@@ -32,6 +32,24 @@ TEST(KernelByLag, SeesAPermutation) {
   EXPECT_LT(got[0][1].item<double>(), 0.99);
 }
 
+TEST(KernelByPair, IsAFunctionOfTheLagForARotation) {
+  const auto encoding = make_encoding("rope", {.heads = 2, .dim = 8});
+  const at::Tensor pairs = kernel_by_pair(*encoding, 9, 7, {}, {});
+  const at::Tensor lags = kernel_by_lag(*encoding, 9, {}, {});
+  ASSERT_EQ(pairs.sizes(), at::IntArrayRef({2, 9, 7}));
+  for (int64_t i = 0; i < 9; ++i)
+    for (int64_t j = 0; j <= std::min<int64_t>(i, 6); ++j)
+      EXPECT_NEAR(pairs[1][i][j].item<double>(), lags[1][i - j].item<double>(), 1e-12);
+}
+
+TEST(KernelByPair, OfAnAbsoluteCodeIsTheProductOfWhatIsAdded) {
+  const auto encoding = make_encoding("sinusoidal", {.heads = 2, .dim = 8});
+  const at::Tensor pairs = kernel_by_pair(*encoding, 5, 6, {}, {});
+  ASSERT_EQ(pairs.sizes(), at::IntArrayRef({2, 5, 6}));
+  EXPECT_NEAR(pairs[0][4][5].item<double>(), pairs[1][2][1].item<double>(), 1e-6);
+  EXPECT_NEAR(pairs[0][3][3].item<double>(), 1, 1e-6);
+}
+
 TEST(KernelByLag, IsThePowerOfADecay) {
   const at::Tensor got = kernel("decay:kind=retnet", 400);
   for (const int64_t lag : {0, 1, 7, 399})

@@ -273,9 +273,7 @@ std::unique_ptr<Encoding> make(Spec& spec, const HeadShape& shape) {
   o.learned_vectors =
       spec.take_choice("vectors", "fixed", {"fixed", "learned"}) == "learned";
   o.reflections = spec.take("reflections", 1);
-  std::vector<std::string> decays = decay_kinds();
-  decays.insert(decays.begin(), "none");
-  o.decay = spec.take_choice("decay", "none", decays);
+  o.decay = take_decay(spec);
   o.horizon = spec.take("horizon", 0);
   check(o, shape);
   return std::make_unique<Lrpe>(shape, o);

@@ -11,8 +11,10 @@
 // An odd C leaves the last channel 0 (interleaved: its sine has no cosine). Rows with
 // no place get nothing. Angles are formed in double: positions to 10^7 hold.
 //
+// Decay   decay=retnet | alibi | lightning | tnl (head_decay.h) lets causal linear
+//         attention forget as well: the control for encodings with a decay.
 // Shapes  x [B, N, C].
-// Options layout (interleaved), base (10000).
+// Options layout (interleaved), base (10000), decay (none).
 // Paper   Vaswani et al., "Attention Is All You Need", 2017. arXiv:1706.03762
 
 #include <ATen/TensorOperators.h>
@@ -23,6 +25,7 @@
 
 #include "lagwise/encodings/coordinates.h"
 #include "lagwise/encodings/encoding.h"
+#include "lagwise/encodings/head_decay.h"
 #include "lagwise/ops/rotate.h"
 
 namespace lagwise {
@@ -30,14 +33,16 @@ namespace {
 
 class Sinusoidal : public Encoding {
  public:
-  Sinusoidal(const HeadShape& shape, const std::string& layout, double base)
-      : Encoding({.exact = true,
+  Sinusoidal(const HeadShape& shape, const std::string& layout, double base,
+             const std::string& decay)
+      : Encoding({.exact = decay == "none",
                   .linear_causal = true,
-                  .linear_full = true,
+                  .linear_full = decay == "none",
                   .stage = Traits::Stage::input,
                   .relative = false},
                  shape),
-        interleaved_(layout == "interleaved") {
+        interleaved_(layout == "interleaved"),
+        decay_(decay) {
     const int64_t c = shape.model_width();
     const int64_t angles = interleaved_ ? (c + 1) / 2 : c / 2;
     if (layout == "tensor2tensor" && angles < 2)
@@ -61,9 +66,13 @@ class Sinusoidal : public Encoding {
     return x + e;
   }
 
-  Encoded encode(const at::Tensor& q, const at::Tensor& k, const Code&, const Layer&,
-                 const Placement&) override {
-    return {.q = q, .k = k, .scale = 1 / std::sqrt(double(shape().dim))};
+  Encoded encode(const at::Tensor& q, const at::Tensor& k, const Code&,
+                 const Layer& layer, const Placement&) override {
+    Encoded e{.q = q, .k = k, .scale = 1 / std::sqrt(double(shape().dim))};
+    if (decay_ != "none")
+      e.decay = head_decay(decay_, shape().heads, layer.index, layer.count)
+                    .to(q.scalar_type());
+    return e;
   }
 
  private:
@@ -84,6 +93,7 @@ class Sinusoidal : public Encoding {
   }
 
   bool interleaved_;
+  std::string decay_;
   at::Tensor frequency_;  // [1, C/2]
 };
 
@@ -98,7 +108,7 @@ const RegisterEncoding registered({
       if (!(base > 1))
         throw std::invalid_argument("sinusoidal: expected base > 1, got " +
                                     std::to_string(base));
-      return std::make_unique<Sinusoidal>(shape, layout, base);
+      return std::make_unique<Sinusoidal>(shape, layout, base, take_decay(spec));
     },
 });
 

@@ -58,6 +58,18 @@ TEST(Sinusoidal, FollowsGivenPositionsAndSkipsRowsWithoutAPlace) {
                         encoding->embed(x, {})[0].narrow(0, 0, 3)));
 }
 
+TEST(Sinusoidal, HandsOverADecayWhereOneIsAskedFor) {
+  const auto plain = make_encoding("sinusoidal", {.heads = 4, .dim = 8});
+  const auto fading = make_encoding("sinusoidal:decay=alibi", {.heads = 4, .dim = 8});
+  const at::Tensor q = at::randn({1, 4, 3, 8}, at::kDouble);
+  EXPECT_FALSE(plain->encode(q, q, {}, {}, {}).decay.defined());
+  const at::Tensor want =
+      -at::tensor({1. / 4, 1. / 16, 1. / 64, 1. / 256}, at::kDouble);
+  EXPECT_TRUE(at::allclose(fading->encode(q, q, {}, {}, {}).decay, want));
+  EXPECT_FALSE(fading->traits().exact || fading->traits().linear_full);
+  EXPECT_TRUE(fading->traits().linear_causal);
+}
+
 TEST(Sinusoidal, RefusesAWidthThatItsLayoutCannotFill) {
   EXPECT_THROW(make_encoding("sinusoidal:layout=tensor2tensor", {.heads = 1, .dim = 3}),
                std::invalid_argument);

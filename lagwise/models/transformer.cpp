@@ -16,12 +16,15 @@
 namespace lagwise {
 namespace {
 
-HeadShape head_shape(const ModelConfig& config) {
+constexpr uint64_t kDecoder = 1, kCross = 2;
+
+/// `stack`: encodings of several stacks of one model start from different parameters.
+HeadShape head_shape(const ModelConfig& config, uint64_t stack) {
   return {.heads = config.heads,
           .dim = config.dim / config.heads,
           .model_dim = config.dim,
           .value_dim = 0,
-          .seed = config.seed};
+          .seed = config.seed ^ (stack << 48)};
 }
 
 void check_tokens(const at::Tensor& tokens, int64_t vocabulary) {
@@ -45,7 +48,7 @@ void check_patches(const at::Tensor& tokens, int64_t patch) {
 /// to an input is there already.
 std::shared_ptr<Encoding> make_cross_encoding(const ModelConfig& config) {
   auto made = nn::make_encoding_for(config.cross_attention, config.cross_encoding,
-                                    head_shape(config));
+                                    head_shape(config, kCross));
   if (made->traits().stage == Traits::Stage::input && !made->traits().relative)
     throw std::invalid_argument(
         "model.cross_encoding: expected none or an encoding of queries, keys or "
@@ -88,7 +91,7 @@ Stack::Stack(const ModelConfig& config, bool causal, bool listens, nn::Initial& 
       listens_(listens),
       place_(initial.next),
       encoding_(nn::make_encoding_for(config.attention, config.encoding,
-                                      head_shape(config))) {
+                                      head_shape(config, listens ? kDecoder : 0))) {
   make_embedding(initial);
   if (listens_) cross_encoding_ = make_cross_encoding(config);
   if (const Parameters shared = encoding_->shared(); !shared.empty())

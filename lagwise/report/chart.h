@@ -11,11 +11,14 @@ struct Series {
   std::string label;
   std::vector<double> x, y;
   std::vector<double> low = {}, high = {};
+  std::string of = "";  ///< whose colour and place in the legend it shares; empty: own
+  bool dashed = false;
 };
 
 struct Axis {
   std::string label;
-  bool logarithmic = false;  ///< every number on it is then positive
+  bool logarithmic = false;       ///< every number on it is then positive
+  std::string format = "number";  ///< or count, bytes, seconds, percent: on a page
 };
 
 struct Chart {
@@ -24,17 +27,13 @@ struct Chart {
   std::vector<Series> series;
   double mark = 0;  ///< a vertical line there, if positive: the training length
   std::string mark_label = "";
+  std::string tab = "";  ///< its name among charts in one card of a page
+  std::string note = "";
+  bool clip = false;  ///< a page frames what comes after a steep beginning
 };
 
 /// The chart in characters, one letter a series (a, b, c, ...; * where they meet).
 std::string terminal_chart(const Chart& chart, int columns = 64, int rows = 17);
-
-/// The chart as an inline <svg>, for `html_page`.
-std::string svg_chart(const Chart& chart);
-
-/// One self-contained page, light or dark as the reader's system is; no network.
-/// `body` is HTML.
-std::string html_page(std::string_view title, std::string_view body);
 
 /// Text as HTML shows it.
 std::string escaped(std::string_view text);

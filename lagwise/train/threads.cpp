@@ -1,11 +1,12 @@
 #include "lagwise/train/threads.h"
 
 #include <ATen/Parallel.h>
-#include <dlfcn.h>
 #include <omp.h>
 #include <sched.h>
 
 #include <algorithm>
+
+#include "lagwise/ops/blas_threads.h"
 
 namespace lagwise {
 
@@ -21,10 +22,7 @@ void pin_threads(int64_t threads) {
   // ours.
   at::get_num_threads();
   omp_set_num_threads(static_cast<int>(threads));
-  using Set = void (*)(int);  // absent where torch came with another BLAS
-  if (const auto set =
-          reinterpret_cast<Set>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads")))
-    set(static_cast<int>(threads));
+  ops::set_blas_threads(1);
 }
 
 }  // namespace lagwise

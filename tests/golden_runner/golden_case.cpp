@@ -83,6 +83,8 @@ GoldenCase read_single(const json& manifest, const fs::path& file) {
   GoldenCase one;
   one.id = manifest.at("case").get<std::string>();
   one.params = manifest.at("dims");
+  for (const char* const key : {"results", "nucleus", "style"})  // numbers, not arrays
+    if (manifest.contains(key)) one.params[key] = manifest.at(key);
   one.output = kSpeOutput;
   one.gradient = kSpeGradient;
   one.single = kSingle;

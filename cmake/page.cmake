@@ -1,0 +1,27 @@
+# Puts lagwise/report/page/* into a C++ source, at build time:
+#   cmake -DFOLDER=... -DOUT=... -P cmake/page.cmake
+# All styles become one text, and all scripts another, page.js (which starts) last.
+file(GLOB styles ${FOLDER}/*.css)
+file(GLOB scripts ${FOLDER}/*.js)
+list(REMOVE_ITEM scripts ${FOLDER}/page.js)
+list(APPEND scripts ${FOLDER}/page.js)
+
+set(source "// Made by cmake/page.cmake from lagwise/report/page; do not edit.\n")
+string(APPEND source "#include \"lagwise/report/page_files.h\"\n\nnamespace lagwise::report {\n")
+foreach(part frame style script)
+  set(files_frame ${FOLDER}/page.html)
+  set(files_style ${styles})
+  set(files_script ${scripts})
+  string(APPEND source "\nstd::string_view page_${part}() {\n  return")
+  foreach(file IN LISTS files_${part})
+    file(READ ${file} text)
+    string(FIND "${text}" ")lagwise\"" clash)
+    if(NOT clash EQUAL -1)
+      message(FATAL_ERROR "${file} contains the end mark of the text it is put into")
+    endif()
+    string(APPEND source "\n      R\"lagwise(${text})lagwise\"")
+  endforeach()
+  string(APPEND source ";\n}\n")
+endforeach()
+string(APPEND source "\n}  // namespace lagwise::report\n")
+file(WRITE ${OUT} "${source}")

@@ -1,0 +1,201 @@
+// `lagwise compare`: encodings and attentions head to head, at equal budget.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+
+#include "lagwise/cli/checks.h"
+#include "lagwise/cli/compare_plan.h"
+#include "lagwise/cli/compare_runner.h"
+#include "lagwise/cli/compare_table.h"
+#include "lagwise/cli/program.h"
+#include "lagwise/cli/verbs.h"
+#include "lagwise/train/run_folder.h"
+#include "lagwise/train/threads.h"
+
+namespace lagwise::cli {
+namespace {
+
+constexpr int kMost = 1 << 30;
+
+struct CompareFlags {
+  std::vector<std::string> runs;
+  CompareRequest request;
+  RunnerOptions runner;
+  int seeds = 1, jobs = 1, windows = 64, examples = 0;
+  bool json = false, markdown = false;
+};
+
+void print(const CompareTable& table, const CompareFlags& flags) {
+  if (flags.json)
+    fmt::print("{}\n", table_json(table).dump(2));
+  else
+    fmt::print("{}", flags.markdown ? table_markdown(table) : table_text(table));
+}
+
+void compare_runs(const CompareFlags& flags) {
+  std::vector<RunSummary> runs;
+  for (const std::string& folder : flags.runs) runs.push_back(read_run_summary(folder));
+  CompareTable table{rows_of(runs), {}};
+  for (const RunSummary& run : runs)
+    if (!run.judged())
+      table.notes.push_back(run.folder + " is not judged: lagwise eval " + run.folder);
+  print(table, flags);
+}
+
+/// The seeds of a cell that have a folder.
+std::vector<RunSummary> runs_of(const Cell& cell, const CompareRequest& request) {
+  std::vector<RunSummary> runs;
+  for (int64_t seed = 0; seed < request.seeds; ++seed) {
+    const std::string folder = cell.folder(request.out, seed);
+    if (std::filesystem::exists(run_file(folder, "recipe.toml")))
+      runs.push_back(read_run_summary(folder));
+  }
+  return runs;
+}
+
+/// Why a cell has no figures, if that is not just the clock.
+std::string failures_of(const Cell& cell, const CompareRequest& request,
+                        const CompareLedger& ledger) {
+  for (int64_t seed = 0; seed < request.seeds; ++seed) {
+    const std::string run = cell.name + "/seed-" + std::to_string(seed);
+    if (const auto* failure = ledger.failure(run))
+      return fmt::format("{}, seed {}: {}",
+                         failure->code == kDiverged ? "diverged" : "failed", seed,
+                         failure->message);
+  }
+  return "";
+}
+
+CompareRow row_of_cell(const Cell& cell, const CompareRequest& request,
+                       const CompareLedger& ledger) {
+  CompareRow row = row_of(cell.recipe, runs_of(cell, request), request.seeds);
+  row.encoding = cell.encoding, row.attention = cell.attention;
+  if (!cell.not_served.empty()) {
+    row.asked = 0;
+    row.state = "not served: " + cell.not_served;
+  } else if (const std::string why = failures_of(cell, request, ledger); !why.empty()) {
+    row.state = why;
+  }
+  return row;
+}
+
+CompareTable table_of(const CompareFlags& flags, const std::vector<Cell>& cells,
+                      const CompareRunner& runner, const CompareLedger& ledger) {
+  CompareTable table;
+  const CompareRequest& request = flags.request;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    if (i > 0 && cells[i].group == cells[i - 1].group) continue;
+    const Cell* cell = runner.chosen(cells[i].group);
+    table.rows.push_back(row_of_cell(cell ? *cell : cells[i], request, ledger));
+    if (!cell && cells[i].not_served.empty())
+      table.rows.back().state += "; the learning rate is not chosen yet";
+  }
+  table.notes.push_back("loss in nats per token, deviations over seeds");
+  table.notes.push_back(
+      request.rates.empty()
+          ? "every cell has the steps and the learning rate of its recipe"
+          : fmt::format("every cell has the steps of its recipe and the best learning "
+                        "rate of {}, by the loss on valid with the first seed",
+                        fmt::join(request.rates, ", ")));
+  table.notes.push_back(fmt::format(
+      "{} of {} runs are done; {:.1f} of {:g} minutes spent; {} side by side",
+      runner.done(), runner.asked(), ledger.spent() / 60, flags.runner.minutes,
+      flags.runner.jobs));
+  return table;
+}
+
+void check(const CompareFlags& flags) {
+  const bool grid = !flags.request.recipes.empty();
+  if (grid == !flags.runs.empty())
+    throw std::invalid_argument(
+        "lagwise compare needs either --recipe and --out, or folders of runs");
+  if (grid && flags.request.out.empty())
+    throw std::invalid_argument("lagwise compare --recipe needs --out, a folder");
+  if (flags.json && flags.markdown)
+    throw std::invalid_argument("expected --json or --markdown, got both");
+  if (!(flags.runner.minutes >= 0 && std::isfinite(flags.runner.minutes)))
+    throw std::invalid_argument("--minutes: expected a number, 0 or more");
+}
+
+void run_compare(CompareFlags& flags) {
+  check(flags);
+  if (!flags.runs.empty()) return compare_runs(flags);
+  flags.request.seeds = flags.seeds;
+  flags.runner.jobs = flags.jobs, flags.runner.windows = flags.windows;
+  flags.runner.examples = flags.examples;
+  if (flags.jobs > 1)
+    flags.runner.threads = std::max<int64_t>(1, usable_cores() / flags.jobs);
+  flags.runner.say = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  const std::vector<Cell> cells = plan_cells(flags.request);
+  const RunFolder lock(flags.request.out);
+  CompareLedger ledger(flags.request.out);
+  CompareRunner runner(flags.request, cells, flags.runner, ledger);
+  runner.run();
+  print(table_of(flags, cells, runner, ledger), flags);
+}
+
+void add_grid_options(CLI::App& verb, CompareFlags& flags) {
+  verb.add_option("--recipe", flags.request.recipes,
+                  "Train these recipes, such as recipes/listops.toml,recipes/text.toml")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  verb.add_option("--encodings", flags.request.encodings,
+                  "With each of these, such as \"none;lrpe:p={identity,odd_even}\"");
+  verb.add_option("--attention", flags.request.attentions,
+                  "And each of these, such as \"linear:map=elu1;exact\"");
+  verb.add_option("--lr", flags.request.rates,
+                  "The learning rate, or several to choose from, such as 0.001,0.003")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  verb.add_option("--set", flags.request.set,
+                  "Put a value over every recipe's, such as train.steps=100")
+      ->allow_extra_args(false);
+  verb.add_option("--seeds", flags.seeds, "Train each cell with so many seeds")
+      ->check(whole_number(1, 1000))
+      ->capture_default_str();
+  verb.add_option("--out", flags.request.out,
+                  "The folder of all runs; the same command again goes on there")
+      ->check(file_name());
+}
+
+void add_budget_options(CLI::App& verb, CompareFlags& flags) {
+  verb.add_option("--minutes", flags.runner.minutes,
+                  "Begin no run after so many minutes, of all commands together")
+      ->capture_default_str();
+  verb.add_option("--jobs", flags.jobs,
+                  "Train so many side by side, the cores shared out among them")
+      ->check(whole_number(1, 256))
+      ->capture_default_str();
+  flags.runner.lengths = "1x,2x,4x";
+  verb.add_option("--lengths", flags.runner.lengths,
+                  "Loss by position at these lengths, as in lagwise eval")
+      ->capture_default_str();
+  verb.add_option("--windows", flags.windows,
+                  "Average loss by position over so many windows")
+      ->check(whole_number(1, kMost))
+      ->capture_default_str();
+  verb.add_option("--examples", flags.examples,
+                  "Judge the metric on the first so many examples; all unless given")
+      ->check(whole_number(1, kMost));
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app) {
+  CLI::App* verb = app.add_subcommand(
+      "compare", "Train encodings and attentions head to head, or compare runs");
+  const auto flags = std::make_shared<CompareFlags>();
+  verb->add_option("RUN", flags->runs, "Folders of runs already made");
+  add_grid_options(*verb, *flags);
+  add_budget_options(*verb, *flags);
+  verb->add_flag("--json", flags->json, "Print one JSON object instead of a table");
+  verb->add_flag("--markdown", flags->markdown, "Print the table as Markdown");
+  verb->callback([flags] { run_compare(*flags); });
+}
+
+}  // namespace lagwise::cli

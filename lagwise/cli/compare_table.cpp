@@ -1,0 +1,180 @@
+#include "lagwise/cli/compare_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "bench/crossover.h"
+
+namespace lagwise::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Grid = std::vector<std::vector<std::string>>;
+
+/// "1.234 ± 0.012", "1.234", "-"
+std::string text_of(const Spread& x) {
+  if (x.count == 0) return "-";
+  return std::isfinite(x.deviation)
+             ? fmt::format("{:.3f} ± {:.3f}", x.mean, x.deviation)
+             : fmt::format("{:.3f}", x.mean);
+}
+
+std::string whole_of(const Spread& x) {
+  return x.count == 0 ? "-" : fmt::format("{:.0f}", x.mean);
+}
+
+/// Every length some row has, with how often the training length goes into it.
+std::vector<double> multiples(const std::vector<CompareRow>& rows) {
+  std::set<double> all;
+  for (const CompareRow& row : rows)
+    for (const CompareRow::Length& length : row.lengths)
+      all.insert(double(length.tokens) / double(row.trained));
+  return {all.begin(), all.end()};
+}
+
+const CompareRow::Length* length_at(const CompareRow& row, double multiple) {
+  for (const CompareRow::Length& length : row.lengths)
+    if (double(length.tokens) / double(row.trained) == multiple) return &length;
+  return nullptr;
+}
+
+bool same(const std::vector<CompareRow>& rows, std::string CompareRow::*field) {
+  return std::all_of(rows.begin(), rows.end(), [&](const CompareRow& row) {
+    return row.*field == rows[0].*field;
+  });
+}
+
+std::vector<std::string> heading(const std::vector<CompareRow>& rows,
+                                 const std::vector<double>& lengths) {
+  std::vector<std::string> cells;
+  if (!same(rows, &CompareRow::recipe)) cells.push_back("recipe");
+  cells.insert(cells.end(), {"encoding", "attention", "lr", "seeds", "metric"});
+  for (const double x : lengths) cells.push_back(fmt::format("loss {:.4g}x", x));
+  if (!lengths.empty()) cells.push_back(fmt::format("restart {:.4g}x", lengths.back()));
+  cells.insert(cells.end(),
+               {"train tok/s", "decode tok/s", "memory", "parameters", ""});
+  return cells;
+}
+
+std::vector<std::string> cells_of(const CompareRow& row, bool with_recipe,
+                                  const std::vector<double>& lengths) {
+  std::vector<std::string> cells;
+  if (with_recipe) cells.push_back(row.recipe);
+  cells.insert(cells.end(),
+               {row.encoding, row.attention,
+                std::isfinite(row.lr) ? fmt::format("{:.4g}", row.lr) : "-",
+                fmt::format("{}/{}", row.done, row.asked), text_of(row.value)});
+  for (const double x : lengths) {
+    const CompareRow::Length* length = length_at(row, x);
+    cells.push_back(length ? text_of(length->loss) : "-");
+  }
+  if (!lengths.empty()) {
+    const CompareRow::Length* last = length_at(row, lengths.back());
+    cells.push_back(last ? text_of(last->restart) : "-");
+  }
+  cells.insert(cells.end(),
+               {whole_of(row.train_speed), whole_of(row.decode_speed),
+                row.peak_bytes > 0 ? bench::human_bytes(row.peak_bytes) : "-",
+                row.parameters > 0 ? std::to_string(row.parameters) : "-",
+                row.state == "done" ? "" : row.state});
+  return cells;
+}
+
+Grid grid_of(const CompareTable& table) {
+  const std::vector<double> lengths = multiples(table.rows);
+  const bool with_recipe = !same(table.rows, &CompareRow::recipe);
+  Grid grid = {heading(table.rows, lengths)};
+  for (const CompareRow& row : table.rows)
+    grid.push_back(cells_of(row, with_recipe, lengths));
+  return grid;
+}
+
+/// What the column "metric" holds.
+std::vector<std::string> notes_of(const CompareTable& table) {
+  std::vector<std::string> notes;
+  for (const CompareRow& row : table.rows) {
+    if (row.metric.empty()) continue;
+    const std::string note = same(table.rows, &CompareRow::recipe)
+                                 ? "metric: " + row.metric
+                                 : "metric of " + row.recipe + ": " + row.metric;
+    if (std::find(notes.begin(), notes.end(), note) == notes.end())
+      notes.push_back(note);
+  }
+  notes.insert(notes.end(), table.notes.begin(), table.notes.end());
+  return notes;
+}
+
+/// Columns as people see them: "±" is two bytes.
+size_t width_of(const std::string& text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(),
+                                           [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+Json spread_json(const Spread& x) {
+  const auto number = [](double y) { return std::isfinite(y) ? Json(y) : Json(); };
+  return {{"mean", number(x.mean)}, {"deviation", number(x.deviation)}};
+}
+
+}  // namespace
+
+std::string table_text(const CompareTable& table) {
+  std::string text;
+  const Grid grid = grid_of(table);
+  std::vector<size_t> widths(grid[0].size(), 0);
+  for (const auto& cells : grid)
+    for (size_t i = 0; i < cells.size(); ++i)
+      widths[i] = std::max(widths[i], width_of(cells[i]));
+  for (const auto& cells : grid) {
+    std::string line;
+    for (size_t i = 0; i < cells.size(); ++i)
+      line += cells[i] + std::string(widths[i] - width_of(cells[i]) + 2, ' ');
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  for (const std::string& note : notes_of(table)) text += note + "\n";
+  return text;
+}
+
+std::string table_markdown(const CompareTable& table) {
+  std::string text;
+  const Grid grid = grid_of(table);
+  for (size_t i = 0; i < grid.size(); ++i) {
+    text += fmt::format("| {} |\n", fmt::join(grid[i], " | "));
+    if (i > 0) continue;
+    for (size_t j = 0; j < grid[0].size(); ++j) text += "|---";
+    text += "|\n";
+  }
+  for (const std::string& note : notes_of(table)) text += "\n" + note + "\n";
+  return text;
+}
+
+Json table_json(const CompareTable& table) {
+  Json rows = Json::array();
+  for (const CompareRow& row : table.rows) {
+    Json lengths = Json::array();
+    for (const CompareRow::Length& length : row.lengths)
+      lengths.push_back({{"tokens", length.tokens},
+                         {"loss", spread_json(length.loss)},
+                         {"restart", spread_json(length.restart)}});
+    rows.push_back({{"recipe", row.recipe},
+                    {"encoding", row.encoding},
+                    {"attention", row.attention},
+                    {"lr", std::isfinite(row.lr) ? Json(row.lr) : Json()},
+                    {"seeds", row.done},
+                    {"seeds_asked", row.asked},
+                    {"metric", row.metric},
+                    {"value", spread_json(row.value)},
+                    {"trained", row.trained},
+                    {"lengths", lengths},
+                    {"train_tokens_per_second", spread_json(row.train_speed)},
+                    {"decode_tokens_per_second", spread_json(row.decode_speed)},
+                    {"peak_bytes", row.peak_bytes},
+                    {"parameters", row.parameters},
+                    {"state", row.state}});
+  }
+  return {{"rows", rows}, {"notes", table.notes}};
+}
+
+}  // namespace lagwise::cli

@@ -1,0 +1,64 @@
+#include "lagwise/cli/generate_music.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "lagwise/cli/fluidsynth.h"
+#include "lagwise/cli/piano_roll.h"
+#include "lagwise/data/atomic_file.h"
+#include "lagwise/data/smf.h"
+
+namespace lagwise::cli {
+namespace {
+
+std::vector<int32_t> ids_of(const std::vector<int64_t>& tokens) {
+  return {tokens.begin(), tokens.end()};
+}
+
+int terminal_columns() {
+  winsize size{};
+  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  // Whole bars of sixteen columns, beside the names of the pitches.
+  return known ? std::clamp((size.ws_col - 8) / 16 * 16, 32, 160) : 96;
+}
+
+}  // namespace
+
+SampleMusic music_of(const data::TokenScheme& scheme, const MusicSample& sample) {
+  std::vector<int64_t> whole = sample.prompt;
+  whole.insert(whole.end(), sample.written.begin(), sample.written.end());
+  return {scheme.decode(ids_of(whole)), scheme.decode(ids_of(sample.prompt)).end};
+}
+
+MusicFiles write_music(const std::string& path, const data::TokenScheme& scheme,
+                       const MusicSample& sample, bool wav) {
+  const auto folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty()) std::filesystem::create_directories(folder);
+  SampleMusic music = music_of(scheme, sample);
+  if (!sample.prompt.empty())
+    music.music.texts.push_back(
+        {music.prompt_end, data::Text::kMarker, "end of the prompt"});
+  MusicFiles files{path + ".mid", path + ".tokens", ""};
+  data::write_smf(files.midi, music.music);
+  std::string words;
+  for (const auto* const part : {&sample.prompt, &sample.written})
+    for (const int64_t id : *part)
+      words += scheme.vocabulary().word(static_cast<int32_t>(id)) + "\n";
+  data::replace_file(files.tokens, words);
+  if (wav && render_wav(files.midi, path + ".wav")) files.wav = path + ".wav";
+  return files;
+}
+
+std::string shown_music(const data::TokenScheme& scheme, const MusicSample& sample) {
+  const SampleMusic music = music_of(scheme, sample);
+  return piano_roll(music.music,
+                    {.columns = terminal_columns(),
+                     .prompt = music.prompt_end,
+                     .colour = isatty(STDOUT_FILENO) != 0 && !std::getenv("NO_COLOR")});
+}
+
+}  // namespace lagwise::cli

@@ -1,0 +1,49 @@
+// `lagwise report`: runs on one page.
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lagwise/cli/checks.h"
+#include "lagwise/cli/report_page.h"
+#include "lagwise/cli/verbs.h"
+#include "lagwise/data/atomic_file.h"
+
+namespace lagwise::cli {
+namespace {
+
+struct Flags {
+  std::vector<std::string> runs;
+  std::string out = "report.html", title;
+};
+
+void run(const Flags& flags) {
+  data::check_replaceable(flags.out);
+  const std::vector<RunRecord> runs = read_runs(flags.runs);
+  report::Page page = report_page(runs);
+  if (!flags.title.empty()) page.title = flags.title;
+  const std::string html = page_html(page);
+  data::replace_file(flags.out, html);
+  fmt::print("{}: {} {}, {} KB\n", flags.out, runs.size(),
+             runs.size() == 1 ? "run" : "runs", html.size() / 1024);
+}
+
+}  // namespace
+
+void add_report(CLI::App& app) {
+  CLI::App* verb = app.add_subcommand(
+      "report", "Show runs on one self-contained page: curves, tables, samples");
+  const auto flags = std::make_shared<Flags>();
+  verb->add_option("runs", flags->runs,
+                   "Folders of runs, or folders with runs below them")
+      ->required();
+  verb->add_option("--out", flags->out, "Write the page to this file")
+      ->check(file_name())
+      ->capture_default_str();
+  verb->add_option("--title", flags->title, "Give the page this title");
+  verb->callback([flags] { run(*flags); });
+}
+
+}  // namespace lagwise::cli

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <vector>
+
+#include "lagwise/cli/run_record.h"
+#include "lagwise/report/page.h"
+
+namespace lagwise::cli {
+
+/// Everything `lagwise report` shows of runs.
+report::Page report_page(const std::vector<RunRecord>& runs);
+
+// Its sections. One without a thing to show has no blocks.
+
+report::Section runs_section(const std::vector<RunRecord>& runs);
+report::Section training_section(const std::vector<RunRecord>& runs);
+report::Section length_section(const std::vector<RunRecord>& runs);
+report::Section music_section(const std::vector<RunRecord>& runs);
+report::Section kernels_section(const std::vector<RunRecord>& runs);
+report::Section samples_section(const std::vector<RunRecord>& runs);
+
+/// The loss of the targets up to k training lengths, from the length measured before;
+/// `restart`: on the restart line. NaN where it was not measured.
+double loss_at(const RunRecord& run, int64_t k, bool restart = false);
+
+/// Curves with at most `most` points each: means of neighbours.
+void thin(report::Series& series, size_t most = 300);
+
+}  // namespace lagwise::cli

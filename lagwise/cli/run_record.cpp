@@ -1,0 +1,135 @@
+#include "lagwise/cli/run_record.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "lagwise/cli/run_summary.h"
+#include "lagwise/core/errors.h"
+
+namespace lagwise::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = RunRecord::Json;
+
+std::string text_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+Json json_of(const std::string& text) { return Json::parse(text, nullptr, false); }
+
+/// A step told of twice (a run that was resumed) counts as told last.
+void read_metrics(const fs::path& file, RunRecord& run) {
+  std::map<std::pair<int64_t, std::string>, Json> lines;
+  std::istringstream in(text_of(file));
+  for (std::string text; std::getline(in, text);) {
+    Json line = json_of(text);  // none: the half of a line that is being written
+    const double step = number_in(line, "step");
+    if (std::isnan(step) || line.contains("done")) continue;
+    lines[{int64_t(step), text_in(line, "split")}] = std::move(line);
+  }
+  for (auto& [key, line] : lines)
+    (key.second.empty() ? run.training : run.evaluations).push_back(std::move(line));
+}
+
+std::map<std::string, Json> json_files(const fs::path& folder) {
+  std::map<std::string, Json> files;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder, none)) {
+    if (entry.path().extension() != ".json") continue;
+    Json json = json_of(text_of(entry.path()));
+    if (json.is_object()) files[entry.path().stem().string()] = std::move(json);
+  }
+  return files;
+}
+
+bool is_run(const fs::path& folder) { return fs::exists(folder / "recipe.toml"); }
+
+void collect(const fs::path& folder, int deeper, std::vector<fs::path>& found) {
+  if (is_run(folder)) return found.push_back(folder);
+  if (deeper == 0) return;
+  std::error_code none;
+  std::vector<fs::path> below;
+  for (const auto& entry : fs::directory_iterator(folder, none))
+    if (entry.is_directory(none)) below.push_back(entry.path());
+  std::sort(below.begin(), below.end());
+  for (const fs::path& path : below) collect(path, deeper - 1, found);
+}
+
+/// The last `parts` parts of a path.
+std::string tail(const fs::path& path, int parts) {
+  fs::path end = path.filename(), rest = path.parent_path();
+  for (int i = 1; i < parts && rest.has_filename(); ++i, rest = rest.parent_path())
+    end = rest.filename() / end;
+  return end.string();
+}
+
+void name_apart(std::vector<RunRecord>& runs, const std::vector<fs::path>& paths) {
+  for (int parts = 1; parts <= 4; ++parts) {
+    std::set<std::string> names;
+    for (size_t i = 0; i < runs.size(); ++i)
+      names.insert(runs[i].name = tail(paths[i], parts));
+    if (names.size() == runs.size()) return;
+  }
+}
+
+}  // namespace
+
+double number_in(const Json& object, const std::string& key) {
+  if (!object.is_object() || !object.contains(key) || !object[key].is_number())
+    return NAN;
+  return object[key].get<double>();
+}
+
+std::string text_in(const Json& object, const std::string& key) {
+  if (!object.is_object() || !object.contains(key) || !object[key].is_string())
+    return "";
+  return object[key].get<std::string>();
+}
+
+const Json& RunRecord::found(const std::string& kind) const {
+  static const Json nothing;
+  for (const char* split : {"-test", "-valid", "-train"})
+    if (const auto at = eval.find(kind + split); at != eval.end()) return at->second;
+  return nothing;
+}
+
+RunRecord read_run(const std::string& folder) {
+  RunRecord run;
+  run.name = tail(fs::path(folder), 1);
+  run.folder = folder;
+  run.summary = std::make_shared<RunSummary>(read_run_summary(folder));
+  read_metrics(fs::path(folder) / "metrics.jsonl", run);
+  run.eval = json_files(fs::path(folder) / "eval");
+  run.cards = json_files(fs::path(folder) / "samples");
+  return run;
+}
+
+std::vector<RunRecord> read_runs(const std::vector<std::string>& folders) {
+  constexpr int kDeepest = 3;
+  std::vector<fs::path> found;
+  for (const std::string& folder : folders) {
+    const size_t before = found.size();
+    std::error_code none;
+    const fs::path path = fs::weakly_canonical(folder, none);
+    collect(path.empty() ? fs::path(folder) : path, kDeepest, found);
+    if (found.size() == before)
+      throw DataError(folder, -1,
+                      "a run's folder (with a recipe.toml), or runs below it");
+  }
+  std::set<fs::path> seen;
+  std::erase_if(found, [&](const fs::path& path) { return !seen.insert(path).second; });
+  std::vector<RunRecord> runs;
+  for (const fs::path& path : found) runs.push_back(read_run(path.string()));
+  name_apart(runs, found);
+  return runs;
+}
+
+}  // namespace lagwise::cli

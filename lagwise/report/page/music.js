@@ -1,0 +1,131 @@
+// Continuations to see and to hear: rolls of several models one below the other, and what
+// plays them.
+
+const clock = (seconds) =>
+  `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, '0')}`;
+
+class MusicCard {
+  constructor(block, who) {
+    Object.assign(this, {block, who, silent: new Set(), views: []});
+    this.player = new Player(() => this.follow(), (track) => this.silent.has(track.name));
+    this.rolls = el('div', {class: 'rolls'});
+    this.tracks = el('div', {class: 'legend', role: 'group', 'aria-label': 'Tracks'});
+    this.node = el('figure', {class: 'card wide music'},
+                   el('header', {}, el('h3', {}, block.title), this.chooser(),
+                      saveButton(block.title, () => this.rows())),
+                   this.transport(), this.tracks, this.rolls);
+    document.addEventListener('theme', () => this.redraw());
+    this.show(0);
+  }
+
+  chooser() {
+    if (this.block.pieces.length < 2) return null;
+    return el('label', {class: 'choose'}, 'Prompt ', el('select', {
+      onchange: (event) => this.show(Number(event.target.value)),
+    }, this.block.pieces.map((piece, i) => el('option', {value: i}, piece.title))));
+  }
+
+  transport() {
+    this.button = el('button', {type: 'button', class: 'play', onclick: () => this.toggle()});
+    this.place = el('input', {type: 'range', min: 0, step: 0.01, 'aria-label': 'Place in the piece',
+                              oninput: () => this.player.seek(Number(this.place.value))});
+    this.time = el('span', {class: 'time'});
+    this.tempo = el('input', {type: 'range', min: 50, max: 200, step: 1, value: 100,
+                              'aria-label': 'Tempo, percent', oninput: () => {
+                                this.player.setSpeed(this.tempo.value / 100);
+                                this.follow();
+                              }});
+    this.pace = el('span', {class: 'time'});
+    return el('div', {class: 'transport'}, this.button, this.place, this.time,
+              el('label', {class: 'tempo'}, 'Tempo ', this.tempo), this.pace);
+  }
+
+  show(number) {
+    this.player.stop();
+    this.piece = this.block.pieces[number];
+    const {rolls} = this.piece;
+    const all = rolls.flatMap((roll) => roll.tracks);
+    const tracks = all.filter((one, i) => all.findIndex((o) => o.name === one.name) === i);
+    const layout = layoutOf(rolls);
+    this.views = rolls.map((roll) => new RollView(
+      roll, layout, tracks, (track) => this.silent.has(track.name), (beat) => this.start(roll, beat)));
+    this.buttons = rolls.map((roll) => el('button', {
+      type: 'button', class: 'play small', 'aria-label': `Play ${roll.run}`,
+      onclick: () => (this.player.roll === roll ? this.toggle() : this.start(roll, this.player.at)),
+    }, '▶'));
+    this.rolls.replaceChildren(...this.views.map((view, i) => this.row(view, this.buttons[i])));
+    this.tracks.replaceChildren(...tracks.map(({name}) => this.trackButton(
+      name, trackColour(tracks, name))));
+    for (const view of this.views) view.scroller.addEventListener('scroll', () => {
+      for (const other of this.views)
+        if (other.scroller.scrollLeft !== view.scroller.scrollLeft)
+          other.scroller.scrollLeft = view.scroller.scrollLeft;
+    });
+    this.player.load(rolls[0]);
+    this.follow();
+  }
+
+  row(view, button) {
+    const {run, note} = view.roll;
+    const node = el('div', {class: 'take'},
+                    el('h4', {}, button, this.who.swatch(run), run,
+                       note ? el('small', {}, note) : null), view.scroller);
+    const update = () => { node.hidden = !this.who.shows(run); };
+    this.who.watch(update);
+    update();
+    return node;
+  }
+
+  trackButton(name, colour) {
+    const button = el('button', {type: 'button', class: 'key', 'aria-pressed': 'true',
+                                 title: 'Click: mute or sound', onclick: () => {
+      if (!this.silent.delete(name)) this.silent.add(name);
+      button.setAttribute('aria-pressed', !this.silent.has(name));
+      this.player.change(() => {});
+      this.redraw();
+    }}, el('span', {class: 'chip', style: `background: ${colour}`}), name);
+    button.setAttribute('aria-pressed', !this.silent.has(name));
+    return button;
+  }
+
+  start(roll, beat) {
+    this.player.load(roll, Math.min(beat, roll.beats));
+    this.player.play();
+  }
+
+  toggle() {
+    if (this.player.playing) this.player.stop();
+    else this.player.play();
+  }
+
+  redraw() {
+    for (const view of this.views) view.draw();
+  }
+
+  /** Shows where the player is, and goes on while it plays. */
+  follow() {
+    const {player} = this;
+    if (!player.roll) return;
+    const beat = player.beat();
+    this.button.textContent = player.playing ? '■ Stop' : '▶ Play';
+    this.place.max = player.roll.beats;
+    this.place.value = beat;
+    this.time.textContent = `${clock(player.map.seconds(beat) / player.speed)} / ${
+      clock(player.map.seconds(player.roll.beats) / player.speed)}`;
+    this.pace.textContent = `${Math.round(player.map.bpm(beat) * player.speed)} bpm`;
+    this.views.forEach((view, i) => {
+      const own = view.roll === player.roll;
+      view.point(own && (player.playing || beat > 0) ? beat : null);
+      this.buttons[i].textContent = own && player.playing ? '■' : '▶';
+      view.scroller.classList.toggle('current', own);
+    });
+    cancelAnimationFrame(this.frame);
+    if (player.playing) this.frame = requestAnimationFrame(() => this.follow());
+  }
+
+  rows() {
+    return [['run', 'track', 'start beat', 'end beat', 'pitch', 'velocity'],
+            ...this.piece.rolls.flatMap((roll) => notesOf(roll).map(
+              ({track, note}) => [roll.run, track.name, ...note]))];
+  }
+}

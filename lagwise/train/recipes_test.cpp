@@ -1,0 +1,79 @@
+// Every recipe in recipes/ is one, and its model can be built.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "lagwise/models/model.h"
+#include "lagwise/models/testing_models.h"
+#include "lagwise/train/recipe.h"
+
+namespace lagwise {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::set<std::string> recipes() {
+  const fs::path folder = fs::path(LAGWISE_SOURCE_DIR) / "recipes";
+  std::set<std::string> found;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.path().extension() == ".toml")
+      found.insert(fs::relative(entry.path(), folder).string());
+  return found;
+}
+
+Recipe tiny(const std::string& name) {
+  return read_recipe((fs::path(LAGWISE_SOURCE_DIR) / "recipes" / name).string(),
+                     {"model.dim=32", "model.heads=2", "model.layers=1",
+                      "model.feed_forward=16", "data.length=16", "train.batch=2"});
+}
+
+/// What the data would fill in.
+void complete(const std::string& task, ModelConfig& config) {
+  config.vocabulary = 16, config.classes = 4, config.length = 16;
+  config.model = "classifier";
+  if (task == "images") config.grid = {4, 4};
+  if (task == "language") config.model = "decoder_lm";
+  if (task == "harmonise") config.model = "encoder_decoder";
+}
+
+TEST(Recipes, AreAllThereThatTheReadmeNames) {
+  for (const char* name :
+       {"listops", "text-imdb", "images-cifar10", "images-mnist", "language-wikitext2",
+        "language-shakespeare", "harmonise-jsb", "lra/listops-full", "lra/text-full",
+        "lra/image-full"})
+    EXPECT_TRUE(recipes().contains(std::string(name) + ".toml")) << name;
+}
+
+TEST(Recipes, GiveModelsThatLearn) {
+  for (const std::string& name : recipes()) {
+    SCOPED_TRACE(name);
+    Recipe recipe = tiny(name);
+    EXPECT_FALSE(recipe.title.empty());
+    const std::string task = Spec(recipe.data.task).name();
+    complete(task, recipe.model);
+    const auto model = make_model(recipe.model);
+    Batch batch = testing::batch_of(testing::random_tokens(2, 16, 16));
+    batch.targets = testing::random_tokens(2, 16, 4);
+    if (recipe.model.model == "classifier") batch.targets = batch.targets.select(1, 0);
+    if (task == "harmonise") batch.source = testing::random_tokens(2, 16, 16, 3);
+    const Loss loss = model->loss(batch, {.seed = 1});
+    EXPECT_TRUE(std::isfinite(loss.sum.item<double>()));
+    loss.sum.backward();
+  }
+}
+
+TEST(Recipes, NameATaskThereIs) {
+  for (const std::string& name : recipes()) {
+    const std::string task = Spec(tiny(name).data.task).name();
+    std::vector<std::string> known;
+    for (const TaskRow& row : tasks()) known.emplace_back(row.name);
+    EXPECT_THAT(known, ::testing::Contains(task)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace lagwise

@@ -1,0 +1,166 @@
+#!/usr/bin/python3
+"""`lagwise report` in a real browser: what the page shows, at the width of a phone and of a desk.
+
+    page_test.py PROGRAM FOLDER      screenshots are kept in FOLDER
+
+Exit code 77: there is no browser, so nothing was tested; with CI=true that is a failure."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+import chromium
+import made_runs
+
+SKIPPED = 77
+PROGRAM, FOLDER = "", Path()
+
+
+def report(*words):
+    done = subprocess.run([PROGRAM, "report", *map(str, words)], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, done.stderr
+
+
+class PageTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.runs, cls.page = FOLDER / "runs", FOLDER / "report.html"
+        made_runs.make(cls.runs)
+        report(cls.runs, "--out", cls.page)
+        cls.browser = chromium.Chromium()
+        cls.addClassCleanup(cls.browser.__exit__)
+
+    def open(self, width, dark=False):
+        tab = self.browser.open(self.page.as_uri(), width, dark=dark)
+        self.addCleanup(lambda: self.assertEqual(tab.complaints(), []))
+        return tab
+
+    def texts(self, tab, selector):
+        return tab.value(f"[...document.querySelectorAll({json.dumps(selector)})]"
+                         ".map(n => n.textContent)")
+
+    def test_shows_every_section_at_every_width(self):
+        for width in (320, 360, 1280):
+            for dark in (False, True):
+                tab = self.open(width, dark)
+                self.assertEqual(self.texts(tab, "h2")[:3],
+                                 ["Runs", "Beyond the training length", "Training"])
+                self.assertLessEqual(tab.value("document.documentElement.scrollWidth"), width)
+                self.assertGreaterEqual(len(self.texts(tab, ".chart svg[tabindex]")), 4)
+                tab.screenshot(FOLDER / f"report-{width}-{'dark' if dark else 'light'}.png")
+
+    def test_table_has_the_figures_of_the_folders(self):
+        tab = self.open(1280)
+        heads = self.texts(tab, "thead th")
+        rows = [dict(zip(heads, row)) for row in tab.value(
+            "[...document.querySelectorAll('tbody tr')].map(r => [...r.cells].map("
+            "c => c.textContent))")]
+        self.assertEqual([row["run"] for row in rows], sorted(made_runs.ENCODINGS))
+        found = json.loads((self.runs / "none/eval/position-test.json").read_text())
+        late = [b["loss"] for b in found["buckets"] if b["begin"] >= 2 * made_runs.LENGTH]
+        none = next(row for row in rows if row["run"] == "none")
+        self.assertEqual(none["loss at 4×"], f"{sum(late) / len(late):.3f}")
+        training = next(row for row in rows if row["run"] == "lrpe")
+        self.assertEqual(training["state"], "step 610 of 1000")
+        self.assertEqual(training["loss at 4×"], "–")
+
+    def test_sorts_by_the_column_clicked(self):
+        tab = self.open(1280)
+        tab.click("thead th:nth-child(2) button")
+        self.assertEqual(tab.value("document.querySelector('thead th:nth-child(2)').ariaSort"),
+                         "ascending")
+        self.assertEqual(self.texts(tab, "tbody th")[0], "lrpe")
+
+    def test_reads_values_under_the_pointer_and_by_keys(self):
+        tab = self.open(1280)
+        tab.hover(".chart svg[tabindex]", 0.5)
+        self.assertEqual(tab.value("document.querySelector('.tip').hidden"), False)
+        self.assertIn("none", " ".join(self.texts(tab, ".tip .reading")))
+        tab.value("document.querySelector('.chart svg[tabindex]').focus()")
+        tab.key("Home")
+        self.assertEqual(self.texts(tab, ".tip .where")[0], "position 32")
+        tab.key("ArrowRight")
+        self.assertEqual(self.texts(tab, ".tip .where")[0], "position 96")
+        tab.key("Escape")
+        self.assertEqual(tab.value("document.querySelector('.tip').hidden"), True)
+
+    def test_hides_a_run_everywhere(self):
+        tab = self.open(1280)
+        curves = "document.querySelectorAll('.curve').length"
+        before = tab.value(curves)
+        tab.click(".legend .key")
+        self.assertLess(tab.value(curves), before)
+        self.assertEqual(len(self.texts(tab, "tr.off")), 1)
+        pressed = tab.value("[...document.querySelectorAll('.key')].filter("
+                            "k => k.textContent === 'decay').map(k => k.ariaPressed)")
+        self.assertEqual(set(pressed), {"false"})
+        tab.click(".legend .key")
+        self.assertEqual(tab.value(curves), before)
+
+    def test_switches_tabs_and_theme(self):
+        tab = self.open(360)
+        tab.click("[role=tab]:nth-child(2)")
+        self.assertIn("Loss against restarting the window", self.texts(tab, "h3"))
+        paper = "getComputedStyle(document.body).backgroundColor"
+        light = tab.value(paper)
+        tab.click("#theme")
+        self.assertNotEqual(tab.value(paper), light)
+        tab.click("#theme")
+        self.assertEqual(tab.value(paper), light)
+
+    def test_saves_the_data_of_a_chart(self):
+        tab = self.open(1280)
+        folder = FOLDER / "saved"
+        folder.mkdir(exist_ok=True)
+        file = folder / "loss-by-position.csv"
+        file.unlink(missing_ok=True)
+        self.browser.call("Browser.setDownloadBehavior", behavior="allow",
+                          downloadPath=str(folder))
+        tab.click("[aria-label*='Loss by position']")
+        for _ in range(100):
+            if file.exists() and file.stat().st_size:
+                break
+            time.sleep(0.1)
+        with open(file, newline="", encoding="utf-8") as saved:
+            rows = list(csv.DictReader(saved))
+        found = json.loads((self.runs / "none/eval/position-test.json").read_text())
+        self.assertEqual(len(rows), len(found["buckets"]))
+        for row, bucket in zip(rows, found["buckets"]):
+            self.assertAlmostEqual(float(row["none"]), bucket["loss"], delta=1e-5)
+
+    def test_every_letter_stands_out(self):
+        """Contrast of text against its card, 4.5 : 1 (WCAG AA), in both themes."""
+        tab = self.open(1280)
+        ratios = """(() => {
+          const light = (c) => c.match(/[0-9.]+/g).slice(0, 3).map((v) => v / 255)
+            .map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+            .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+          const probe = document.querySelector('.card').appendChild(document.createElement('i'));
+          const card = light(getComputedStyle(probe.parentNode).backgroundColor);
+          return ['ink', 'soft', 'accent', ...[0, 1, 2, 3, 4, 5, 6, 7].map((i) => 'c' + i)]
+            .map((name) => {
+              probe.style.color = `var(--${name})`;
+              const own = light(getComputedStyle(probe).color);
+              return [name, (Math.max(own, card) + 0.05) / (Math.min(own, card) + 0.05)];
+            });
+        })()"""
+        for _ in range(2):
+            for name, ratio in tab.value(ratios):
+                self.assertGreaterEqual(ratio, 4.5, name)
+            tab.click("#theme")
+
+
+if __name__ == "__main__":
+    if not chromium.available():
+        print("page_test: no chromium here, so the page was NOT tested "
+              "(Debian: apt install chromium)")
+        sys.exit(1 if os.environ.get("CI") == "true" else SKIPPED)
+    PROGRAM, FOLDER = sys.argv[1], Path(sys.argv[2]).resolve()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    unittest.main(argv=sys.argv[:1], verbosity=2)
