@@ -17,6 +17,7 @@ lagwise_check(packages_can_fail check ${PYTHON} tools/check_packages.py --self-t
 
 lagwise_check(install check sh tests/install_test.sh ${PROJECT_BINARY_DIR})
 lagwise_check(python check ${PYTHON} tests/python_smoke_test.py)
+lagwise_check(compare check ${PYTHON} tests/compare_test.py $<TARGET_FILE:lagwise_program>)
 set_tests_properties(python PROPERTIES
   ENVIRONMENT "LAGWISE_LIBRARY=$<TARGET_FILE:lagwise>")
 

@@ -142,14 +142,16 @@ void run_compare(CompareFlags& flags) {
 void add_grid_options(CLI::App& verb, CompareFlags& flags) {
   verb.add_option("--recipe", flags.request.recipes,
                   "Train these recipes, such as recipes/listops.toml,recipes/text.toml")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   verb.add_option("--encodings", flags.request.encodings,
                   "With each of these, such as \"none;lrpe:p={identity,odd_even}\"");
   verb.add_option("--attention", flags.request.attentions,
                   "And each of these, such as \"linear:map=elu1;exact\"");
   verb.add_option("--lr", flags.request.rates,
                   "The learning rate, or several to choose from, such as 0.001,0.003")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   verb.add_option("--set", flags.request.set,
                   "Put a value over every recipe's, such as train.steps=100")
       ->allow_extra_args(false);

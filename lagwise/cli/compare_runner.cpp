@@ -230,7 +230,7 @@ void CompareRunner::run() {
       running_.push_back(std::move(job));
     }
     if (running_.empty()) break;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   account(true);
   if (interrupted)

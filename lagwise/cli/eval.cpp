@@ -17,6 +17,7 @@
 #include "lagwise/cli/stop_signal.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/core/errors.h"
+#include "lagwise/models/model.h"
 #include "lagwise/train/evaluation.h"
 
 namespace lagwise::cli {

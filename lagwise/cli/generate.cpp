@@ -19,6 +19,7 @@
 #include "lagwise/cli/utf8.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/core/errors.h"
+#include "lagwise/models/model.h"
 #include "lagwise/train/generation.h"
 
 namespace lagwise::cli {

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "lagwise/data/atomic_file.h"
+#include "lagwise/models/model.h"
 
 namespace lagwise::cli {
 

@@ -5,8 +5,11 @@
 
 namespace lagwise::cli {
 
-/// A line on stderr that each next one overwrites, on a terminal; nothing elsewhere.
-/// It is gone when this is.
+/// "[#####.....]" of `width` places between the brackets.
+std::string bar_text(double fraction, int width);
+
+/// A bar with words behind it on stderr that each next one overwrites, on a terminal;
+/// nothing elsewhere. It is gone when this is.
 class ProgressLine {
  public:
   ~ProgressLine() { clear(); }

@@ -76,10 +76,10 @@ std::vector<Figure> metric_figures(const std::vector<RunRecord>& runs) {
 std::vector<Figure> figures_of(const std::vector<RunRecord>& runs) {
   std::vector<Figure> figures = metric_figures(runs);
   for (const int64_t k : {1, 2, 4})
-    figures.push_back(
-        {{fmt::format("loss at {}×", k), "number", -1,
-          fmt::format("nats per token from {} to {} training lengths", k / 2.0, k)},
-         [k](const RunRecord& r) { return Cell(loss_at(r, k)); }});
+    figures.push_back({{fmt::format("loss at {}×", k), "number", -1,
+                        fmt::format("nats per token from {} to {} training lengths",
+                                    0.5 * static_cast<double>(k), k)},
+                       [k](const RunRecord& r) { return Cell(loss_at(r, k)); }});
   figures.push_back(
       {{"restart at 4×", "number", -1,
         "the same tokens seen through windows of the training length"},

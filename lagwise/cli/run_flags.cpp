@@ -12,7 +12,8 @@ void add_run_flags(CLI::App& verb, RunFlags& flags) {
       ->check(file_name());
   CLI::Option* last =
       verb.add_flag("--last", flags.last, "Take the newest checkpoint, not the best");
-  verb.add_flag("--best", "Take the best checkpoint on the split valid (the default)")
+  verb.add_flag("--best", flags.best,
+                "Take the best checkpoint on the split valid (the default)")
       ->excludes(last);
   verb.add_option("--data", flags.data,
                   "Where the data is now, if not where the recipe says")

@@ -10,7 +10,7 @@ namespace lagwise::cli {
 /// Which run a verb looks at: RUN, --last or --best, --data.
 struct RunFlags {
   std::string run, data;
-  bool last = false;
+  bool last = false, best = false;
 
   Which which() const { return last ? Which::last : Which::best; }
 };

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -13,6 +11,7 @@
 #include "bench/timing.h"
 #include "lagwise/cli/checks.h"
 #include "lagwise/cli/machine.h"
+#include "lagwise/cli/stop_signal.h"
 #include "lagwise/cli/train_progress.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/cli/versions.h"
@@ -26,29 +25,6 @@ struct TrainFlags {
   std::string recipe, out;
   std::vector<std::string> set;
   bool fresh = false, keys = false;
-};
-
-std::atomic<bool> asked_to_stop = false;
-static_assert(std::atomic<bool>::is_always_lock_free);
-
-/// The first Ctrl-C asks for a checkpoint; the second finds the system's own handler.
-class StopOnSignal {
- public:
-  StopOnSignal() {
-    asked_to_stop = false;
-    struct sigaction action = {};
-    action.sa_handler = [](int) { asked_to_stop = true; };
-    action.sa_flags = SA_RESETHAND | SA_RESTART;
-    sigaction(SIGINT, &action, &interrupt_);
-    sigaction(SIGTERM, &action, &terminate_);
-  }
-  ~StopOnSignal() {
-    sigaction(SIGINT, &interrupt_, nullptr);
-    sigaction(SIGTERM, &terminate_, nullptr);
-  }
-
- private:
-  struct sigaction interrupt_ = {}, terminate_ = {};
 };
 
 void print_keys() {
@@ -72,11 +48,10 @@ void run_train(const TrainFlags& flags) {
   const std::string folder =
       flags.out.empty() ? default_folder(flags.recipe) : flags.out;
   bench::keep_freed_memory();
-  if (flags.fresh) forget_run(folder);
 
-  const StopOnSignal listening;
+  const StopSignal listening;
   TrainerOptions options;
-  options.stop = &asked_to_stop;
+  options.stop = StopSignal::asked, options.fresh = flags.fresh;
   const std::vector<std::string> simd = usable_simd();
   options.facts = {
       {"lagwise", lagwise_version()}, {"torch", torch_version()},
@@ -89,14 +64,10 @@ void run_train(const TrainFlags& flags) {
                trainer.step());
     return;
   }
-  TrainProgress progress(recipe.train.steps, isatty(STDERR_FILENO) == 1);
-  try {
+  {
+    TrainProgress progress(recipe.train.steps, isatty(STDERR_FILENO) == 1);
     trainer.run(progress);
-  } catch (...) {
-    progress.clear();
-    throw;
   }
-  progress.clear();
   fmt::print("done: {}\n", folder);
 }
 

@@ -3,21 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 
 namespace lagwise::cli {
 namespace {
-
-constexpr int kBarWidth = 24;
-constexpr double kRedraw = 0.1;  // seconds between two drawings
-
-double now() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 /// "41.2k"
 std::string rate_text(double per_second) {
@@ -35,30 +25,10 @@ std::string duration_text(double seconds) {
   return fmt::format("{} s", s);
 }
 
-std::string bar_text(double fraction, int width) {
-  const auto full = static_cast<size_t>(
-      std::lround(std::clamp(fraction, 0.0, 1.0) * static_cast<double>(width)));
-  const auto rest = static_cast<size_t>(width) - full;
-  return "[" + std::string(full, '#') + std::string(rest, '.') + "]";
-}
-
-void TrainProgress::clear() const {
-  if (!terminal_) return;
-  fmt::print(stderr, "\r\033[K");
-  std::fflush(stderr);
-}
-
-void TrainProgress::keep(const std::string& line) const {
-  clear();
+void TrainProgress::keep(const std::string& line) {
+  bar_.clear();
   fmt::print("{}\n", line);
   std::fflush(stdout);
-}
-
-void TrainProgress::draw(double fraction, const std::string& text) {
-  if (!terminal_ || now() - drawn_ < kRedraw) return;
-  drawn_ = now();
-  fmt::print(stderr, "\r{} {}\033[K", bar_text(fraction, kBarWidth), text);
-  std::fflush(stderr);
 }
 
 std::string TrainProgress::figures(const TrainingLine& line) const {
@@ -76,14 +46,15 @@ void TrainProgress::starts(int64_t step, int64_t parameters, int64_t threads) {
 }
 
 void TrainProgress::stepped(const TrainingLine& line) {
-  draw(static_cast<double>(line.step) / static_cast<double>(steps_), figures(line));
+  bar_.show(figures(line),
+            static_cast<double>(line.step) / static_cast<double>(steps_));
 }
 
 void TrainProgress::logged(const TrainingLine& line) {
   if (!terminal_) keep(figures(line));
 }
 
-void TrainProgress::evaluating(double fraction) { draw(fraction, "evaluating"); }
+void TrainProgress::evaluating(double fraction) { bar_.show("evaluating", fraction); }
 
 void TrainProgress::evaluated(int64_t step, const Evaluation& found, bool best) {
   std::string more;

@@ -2,15 +2,13 @@
 
 #include <string>
 
+#include "lagwise/cli/progress_line.h"
 #include "lagwise/train/trainer.h"
 
 namespace lagwise::cli {
 
 /// "1 h 02 min", "4 min 10 s", "12 s"
 std::string duration_text(double seconds);
-
-/// "[#####.....]" of `width` places between the brackets.
-std::string bar_text(double fraction, int width);
 
 /// Shows training to a person: on a terminal a bar that is drawn over and over, with
 /// the lines worth keeping above it; else one line now and then.
@@ -24,16 +22,13 @@ class TrainProgress : public TrainListener {
   void evaluating(double fraction) override;
   void evaluated(int64_t step, const Evaluation& found, bool best) override;
 
-  void clear() const;  ///< takes the bar away
-
  private:
   std::string figures(const TrainingLine& line) const;
-  void draw(double fraction, const std::string& text);
-  void keep(const std::string& line) const;  ///< above the bar
+  void keep(const std::string& line);  ///< above the bar
 
   int64_t steps_;
   bool terminal_;
-  double drawn_ = -1;  ///< when, in seconds of some clock
+  ProgressLine bar_;
 };
 
 }  // namespace lagwise::cli

@@ -2,12 +2,12 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/layer_norm.h>
-#include <ATen/ops/rsqrt.h>
 
 #include <cmath>
 #include <stdexcept>
 
 #include "lagwise/ops/dense.h"
+#include "lagwise/ops/rms_norm.h"
 
 namespace lagwise::nn {
 namespace {
@@ -38,7 +38,7 @@ Norm::Norm(const std::string& kind, int64_t width)
 
 at::Tensor Norm::forward(const at::Tensor& x) const {
   if (centred_) return at::layer_norm(x, {x.size(-1)}, weight_, bias_, kEps);
-  return x * at::rsqrt(x.square().mean(-1, true) + kEps) * weight_;
+  return ops::rms_norm(x, weight_, kEps);
 }
 
 Holder::Holder(const std::vector<std::pair<std::string, at::Tensor>>& parameters) {

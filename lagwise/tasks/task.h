@@ -10,7 +10,8 @@
 
 #include "lagwise/core/spec.h"
 #include "lagwise/data/token_scheme.h"
-#include "lagwise/models/model.h"
+#include "lagwise/models/batch.h"
+#include "lagwise/models/model_config.h"
 
 namespace lagwise {
 

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "lagwise/kernels/adamw.h"
+#include "lagwise/models/model.h"
 
 namespace lagwise {
 namespace {

@@ -9,6 +9,8 @@
 
 namespace lagwise {
 
+class Model;
+
 /// A trained tensor with its name.
 struct NamedTensor {
   std::string name;

@@ -4,6 +4,7 @@
 #include <omp.h>
 #include <torch/optim/adamw.h>
 
+#include "lagwise/models/model.h"
 #include "lagwise/models/testing_models.h"
 #include "lagwise/train/tensor_file.h"
 

@@ -7,6 +7,7 @@
 
 #include "lagwise/core/errors.h"
 #include "lagwise/data/testing_files.h"
+#include "lagwise/models/model.h"
 #include "lagwise/models/testing_models.h"
 
 namespace lagwise {

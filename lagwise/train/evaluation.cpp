@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "lagwise/models/model.h"
 #include "lagwise/train/judged.h"
 
 namespace lagwise {

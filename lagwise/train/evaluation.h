@@ -5,10 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "lagwise/models/model.h"
+#include "lagwise/ops/encoded.h"
 #include "lagwise/tasks/task.h"
 
 namespace lagwise {
+
+class Model;
 
 /// The metric of a task on a split.
 struct Evaluation {

@@ -7,6 +7,8 @@
 
 #include <map>
 
+#include "lagwise/models/model.h"
+
 namespace lagwise {
 namespace {
 

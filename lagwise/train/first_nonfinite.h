@@ -2,9 +2,13 @@
 
 #include <string>
 
+#include "lagwise/models/batch.h"
+#include "lagwise/ops/encoded.h"
 #include "lagwise/train/adamw.h"
 
 namespace lagwise {
+
+class Model;
 
 /// Where numbers stopped being finite, for people to look at: a parameter that is not
 /// finite itself; else, going through the model once more on the batch, the first layer

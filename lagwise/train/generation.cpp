@@ -10,6 +10,7 @@
 #include <chrono>
 #include <stdexcept>
 
+#include "lagwise/models/model.h"
 #include "lagwise/train/judged.h"
 
 namespace lagwise {

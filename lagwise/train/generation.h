@@ -3,11 +3,13 @@
 #include <functional>
 #include <vector>
 
-#include "lagwise/models/model.h"
+#include "lagwise/ops/encoded.h"
 #include "lagwise/tasks/task.h"
 #include "lagwise/train/sampling.h"
 
 namespace lagwise {
+
+class Model;
 
 /// What to write.
 struct Writing {

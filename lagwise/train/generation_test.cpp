@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "lagwise/models/model.h"
 #include "lagwise/train/position_testing.h"
 
 namespace lagwise {

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "lagwise/models/model.h"
 #include "lagwise/train/evaluation.h"
 #include "lagwise/train/judged.h"
 #include "lagwise/train/restart.h"

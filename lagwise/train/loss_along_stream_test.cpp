@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lagwise/models/model.h"
 #include "lagwise/train/evaluation.h"
 #include "lagwise/train/position_testing.h"
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "lagwise/models/model.h"
 #include "lagwise/train/confidence.h"
 #include "lagwise/train/evaluation.h"
 #include "lagwise/train/judged.h"

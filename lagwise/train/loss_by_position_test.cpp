@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "lagwise/models/model.h"
 #include "lagwise/train/evaluation.h"
 #include "lagwise/train/position_testing.h"
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "lagwise/models/model.h"
+#include "lagwise/models/model_config.h"
 #include "lagwise/tasks/task.h"
 
 namespace lagwise {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <set>
 
+#include "lagwise/models/model.h"
 #include "lagwise/models/testing_models.h"
 #include "lagwise/train/recipe.h"
 
@@ -40,9 +41,10 @@ void complete(const std::string& task, ModelConfig& config) {
 }
 
 TEST(Recipes, AreAllThereThatTheReadmeNames) {
-  for (const char* name : {"listops", "text-imdb", "images-cifar10", "images-mnist",
-                           "language-wikitext2", "language-shakespeare",
-                           "harmonise-jsb", "lra/listops", "lra/text", "lra/image"})
+  for (const char* name :
+       {"listops", "text-imdb", "images-cifar10", "images-mnist", "language-wikitext2",
+        "language-shakespeare", "harmonise-jsb", "lra/listops-full", "lra/text-full",
+        "lra/image-full"})
     EXPECT_TRUE(recipes().contains(std::string(name) + ".toml")) << name;
 }
 

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "lagwise/models/model.h"
+
 namespace lagwise {
 
 int64_t tokens_at_once(const ModelConfig& config) {

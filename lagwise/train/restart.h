@@ -2,9 +2,12 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "lagwise/models/model.h"
+#include "lagwise/models/model_config.h"
+#include "lagwise/ops/encoded.h"
 
 namespace lagwise {
+
+class Model;
 
 /// Tokens that one pass may take, so that its logits stay near 64 MB.
 int64_t tokens_at_once(const ModelConfig& config);

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "lagwise/core/errors.h"
+#include "lagwise/models/model.h"
 #include "lagwise/train/checkpoint.h"
 #include "lagwise/train/run_folder.h"
 

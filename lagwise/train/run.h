@@ -3,9 +3,12 @@
 #include <memory>
 #include <string>
 
+#include "lagwise/ops/encoded.h"
 #include "lagwise/train/recipe.h"
 
 namespace lagwise {
+
+class Model;
 
 /// A run's folder (docs/runs.md), opened to be looked at: a model with its trained
 /// parameters, and the task it was trained on.

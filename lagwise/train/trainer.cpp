@@ -11,6 +11,7 @@
 
 #include "lagwise/core/errors.h"
 #include "lagwise/data/fnv1a.h"
+#include "lagwise/models/model.h"
 #include "lagwise/train/first_nonfinite.h"
 #include "lagwise/train/schedule.h"
 #include "lagwise/train/threads.h"
@@ -47,7 +48,7 @@ Trainer::Trainer(const Recipe& recipe, const std::string& folder,
       options_(std::move(options)),
       path_(folder),
       checkpoints_(folder, options_.calls) {
-  check_same_recipe();
+  if (!options_.fresh) check_same_recipe();
   task_ = make_task(recipe_.data);
   state_.model = completed_model(recipe_, *task_);
   state_.words = task_->words();
@@ -56,6 +57,7 @@ Trainer::Trainer(const Recipe& recipe, const std::string& folder,
   model_ = make_model(state_.model);
   optimiser_ = std::make_unique<AdamW>(trained_parameters(*model_));
   folder_ = std::make_unique<RunFolder>(path_);
+  if (options_.fresh) forget_run(path_);
   check_same_recipe();  // now that nobody else writes it
   resume();
   pin_threads(state_.threads);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -29,8 +29,8 @@ class TrainListener {
 struct TrainerOptions {
   /// Goes into run.json: versions, the machine.
   std::vector<std::pair<std::string, std::string>> facts = {};
-  /// Set by somebody else to have training save and stop.
-  const std::atomic<bool>* stop = nullptr;
+  std::function<bool()> stop = {};  ///< true: training is to save and stop
+  bool fresh = false;  ///< forgets the run that is there, once all else is right
   data::FileCalls calls = {};  ///< through which checkpoints are written
 };
 
@@ -74,7 +74,7 @@ class Trainer {
   void save(TrainListener& listener);
   [[noreturn]] void diverge(const std::string& what, const std::string& where) const;
   [[noreturn]] void interrupt(TrainListener& listener);
-  bool stopped() const { return options_.stop && options_.stop->load(); }
+  bool stopped() const { return options_.stop && options_.stop(); }
 
   Recipe recipe_;
   TrainerOptions options_;

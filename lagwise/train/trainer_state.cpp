@@ -20,7 +20,8 @@ Ordered model_json(const ModelConfig& config) {
   recipe.model = config;
   Ordered json = {{"model", config.model},     {"vocabulary", config.vocabulary},
                   {"classes", config.classes}, {"length", config.length},
-                  {"grid", config.grid},       {"seed", config.seed}};
+                  {"grid", config.grid},       {"patch", config.patch},
+                  {"seed", config.seed}};
   for (const RecipeField& field : recipe_fields()) {
     if (!field.key.starts_with(kModel)) continue;
     const std::string key(field.key.substr(kModel.size()));

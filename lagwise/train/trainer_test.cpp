@@ -9,6 +9,7 @@
 
 #include "lagwise/core/errors.h"
 #include "lagwise/data/testing_files.h"
+#include "lagwise/models/model.h"
 #include "lagwise/train/run.h"
 #include "lagwise/train/testing_task.h"
 
@@ -49,7 +50,7 @@ struct StopsAfter : TrainListener {
   explicit StopsAfter(int64_t step) : step(step) {}
   void stepped(const TrainingLine& line) override { stop = line.step >= step; }
   int64_t step;
-  std::atomic<bool> stop = false;
+  bool stop = false;
 };
 
 void train(const Recipe& recipe, const std::string& folder) {
@@ -60,7 +61,7 @@ void train(const Recipe& recipe, const std::string& folder) {
 void train_until(const Recipe& recipe, const std::string& folder, int64_t step) {
   StopsAfter listener(step);
   TrainerOptions options;
-  options.stop = &listener.stop;
+  options.stop = [&] { return listener.stop; };
   Trainer trainer(recipe, folder, options);
   EXPECT_THROW(trainer.run(listener), Interrupted);
 }
@@ -198,7 +199,9 @@ TEST(Trainer, RefusesToGoOnWithAnotherRecipe) {
   other.train.steps = 31;
   EXPECT_THAT(message<std::invalid_argument>([&] { Trainer(other, scratch / "run"); }),
               HasSubstr("train.steps = 31, was 30"));
-  forget_run(scratch / "run");
+  TrainerOptions fresh;
+  fresh.fresh = true;
+  EXPECT_EQ(Trainer(other, scratch / "run", fresh).step(), 0);
   train_until(other, scratch / "run", 2);
 }
 

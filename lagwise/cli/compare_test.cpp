@@ -1,0 +1,279 @@
+// `lagwise compare`: the plan, and the table of runs that are there. That it can be
+// killed and goes on is tested with the program itself, in tests/compare_test.py.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "lagwise/cli/compare_ledger.h"
+#include "lagwise/cli/compare_plan.h"
+#include "lagwise/cli/compare_table.h"
+#include "lagwise/cli/program.h"
+#include "lagwise/cli/verbs.h"
+#include "lagwise/core/errors.h"
+#include "lagwise/data/testing_files.h"
+
+namespace lagwise::cli {
+namespace {
+
+using lagwise::testing::put;
+using lagwise::testing::TempFolder;
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kRecipe =
+    "[model]\nlayers = 1\ndim = 16\nheads = 2\n[data]\ntask = "
+    "\"language:valid=0.3,test=0.3\"\nlength = 16\npath = \"";
+
+/// A folder with a recipe on a small corpus.
+struct Corpus : TempFolder {
+  Corpus() {
+    std::string text;
+    for (int i = 0; i < 200; ++i) text += "line " + std::to_string(i * i) + "\n";
+    put(*this / "corpus/train.txt", text);
+    put(recipe(), kRecipe + (*this / "corpus") + "\"\n[train]\nsteps = 10\nseed = 7\n");
+  }
+  std::string recipe() const { return *this / "small.toml"; }
+
+  CompareRequest request(const std::string& encodings,
+                         const std::string& attentions = "") const {
+    CompareRequest request;
+    request.recipes = {recipe()};
+    request.encodings = encodings, request.attentions = attentions;
+    request.out = *this / "out";
+    return request;
+  }
+};
+
+std::vector<std::string> names(const std::vector<Cell>& cells) {
+  std::vector<std::string> all;
+  for (const Cell& cell : cells) all.push_back(cell.name);
+  return all;
+}
+
+TEST(ComparePlan, IsTheGridInOrder) {
+  const Corpus corpus;
+  EXPECT_THAT(names(plan_cells(corpus.request("none;lrpe:p={identity,odd_even}",
+                                              "linear:map=elu1;exact"))),
+              ElementsAre("small~none~linear+map=elu1", "small~none~exact",
+                          "small~lrpe+p=identity~linear+map=elu1",
+                          "small~lrpe+p=identity~exact",
+                          "small~lrpe+p=odd_even~linear+map=elu1",
+                          "small~lrpe+p=odd_even~exact"));
+}
+
+TEST(ComparePlan, TakesTheRecipesOwnWhereNothingIsAskedFor) {
+  const Corpus corpus;
+  EXPECT_THAT(names(plan_cells(corpus.request(""))),
+              ElementsAre("small~none~linear+map=elu1"));
+}
+
+TEST(ComparePlan, KeepsWhatAnAttentionCannotServe) {
+  const Corpus corpus;
+  const auto cells = plan_cells(corpus.request("huang;none", "linear:map=elu1;exact"));
+  ASSERT_EQ(cells.size(), 4u);
+  EXPECT_THAT(cells[0].not_served, HasSubstr("'huang' cannot be used with causal"));
+  for (const size_t i : {1, 2, 3}) EXPECT_EQ(cells[i].not_served, "");
+}
+
+TEST(ComparePlan, GroupsLearningRates) {
+  const Corpus corpus;
+  CompareRequest request = corpus.request("none;sinusoidal");
+  request.rates = {"0.001", "0.01"};
+  const auto cells = plan_cells(request);
+  ASSERT_EQ(cells.size(), 4u);
+  EXPECT_EQ(cells[1].name, "small~none~linear+map=elu1~lr=0.01");
+  EXPECT_EQ(cells[0].group, cells[1].group);
+  EXPECT_NE(cells[1].group, cells[2].group);
+}
+
+TEST(ComparePlan, TrainsSeedsFromTheRecipesOn) {
+  const Corpus corpus;
+  CompareRequest request = corpus.request("none");
+  request.set = {"train.steps=3"};
+  const auto cells = plan_cells(request);
+  EXPECT_THAT(cells[0].train_words(request, 2, 1),
+              ElementsAre("train", corpus.recipe(), "--out",
+                          request.out + "/small~none~linear+map=elu1/seed-2", "--set",
+                          "train.steps=3", "--set", "model.encoding=none", "--set",
+                          "model.attention=linear:map=elu1", "--set", "train.threads=1",
+                          "--set", "train.seed=9"));
+}
+
+template <class Act>
+std::string refusal(const Act& act) {
+  try {
+    act();
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ComparePlan, RefusesWhatNobodyKnows) {
+  const Corpus corpus;
+  const auto said = [&](const CompareRequest& request) {
+    return refusal([&] { plan_cells(request); });
+  };
+  EXPECT_THAT(said(corpus.request("rop")), HasSubstr("unknown encoding 'rop'"));
+  EXPECT_THAT(said(corpus.request("none;;rope")), HasSubstr("--encodings: expected"));
+  EXPECT_THAT(said(corpus.request("none", "liner")), HasSubstr("attention 'liner'"));
+  CompareRequest request = corpus.request("none");
+  request.rates = {"fast"};
+  EXPECT_THAT(said(request), HasSubstr("train.lr"));
+  request = corpus.request("none");
+  request.recipes.push_back(corpus.recipe());
+  EXPECT_THAT(said(request), HasSubstr("different names"));
+}
+
+TEST(CompareLedger, RemembersTimeAndFailures) {
+  const TempFolder folder;
+  {
+    CompareLedger ledger(folder.path().string());
+    ledger.spend(2.5);
+    ledger.failed("a/seed-0", {4, "diverged at step 3"});
+    ledger.failed("b/seed-0", {1, "gone"});
+    ledger.forget_failure("b/seed-0");
+    ledger.spend(1);
+  }
+  const CompareLedger again(folder.path().string());
+  EXPECT_EQ(again.spent(), 3.5);
+  ASSERT_NE(again.failure("a/seed-0"), nullptr);
+  EXPECT_EQ(again.failure("a/seed-0")->code, 4);
+  EXPECT_EQ(again.failure("b/seed-0"), nullptr);
+  put(folder / "compare.json", "{\"spent\": 1}");
+  EXPECT_THROW(CompareLedger(folder.path().string()), DataError);
+}
+
+TEST(Spread, IsMeanAndDeviationOfWhatIsKnown) {
+  const Spread three = spread_of({1, 2, kUnknown, 3});
+  EXPECT_EQ(three.mean, 2);
+  EXPECT_NEAR(three.deviation, 1, 1e-12);
+  EXPECT_EQ(three.count, 3);
+  EXPECT_TRUE(std::isnan(spread_of({5}).deviation));
+  EXPECT_EQ(spread_of({}).count, 0);
+}
+
+/// A run's folder as train and eval leave it.
+void put_run(const std::string& folder, const Recipe& recipe, bool done, double value) {
+  put(folder + "/recipe.toml", recipe_text(recipe));
+  put(folder + "/run.json", R"({"parameters": 1234})");
+  std::string metrics =
+      R"({"step": 5, "loss": 2.0, "tokens": 1000, "seconds": 2.0})"
+      "\n"
+      R"({"step": 5, "split": "valid", "loss": 1.5, "metric": "bits per byte", "value": 2})"
+      "\n";
+  if (done)
+    metrics += R"({"step": 10, "done": true, "seconds": 4, "peak_bytes": 5000000})";
+  put(folder + "/metrics.jsonl", metrics + "\n{\"half");
+  if (!done) return;
+  put(folder + "/eval/metric-test.json",
+      json({{"split", "test"}, {"metric", "bits per byte"}, {"value", value}}).dump());
+  put(folder + "/eval/position-test.json",
+      R"({"trained": 16, "spans": [{"begin": 0, "end": 8, "loss": 9},
+          {"begin": 8, "end": 16, "loss": 1.25, "restart": 1.25},
+          {"begin": 16, "end": 64, "loss": 1.5, "restart": 1.0}]})");
+  put(folder + "/eval/decode-test.json",
+      R"({"chunk": 1, "points": [{"tokens_per_second": 1}, {"tokens_per_second": 50},
+          {"tokens_per_second": 60}]})");
+}
+
+Recipe recipe_of(const std::string& encoding, uint64_t seed) {
+  Recipe recipe;
+  recipe.model.encoding = encoding;
+  recipe.train.seed = seed, recipe.train.steps = 10;
+  return recipe;
+}
+
+TEST(RunSummary, ReadsWhatARunLeft) {
+  const TempFolder folder;
+  put_run(folder / "a", recipe_of("rope", 1), true, 2.5);
+  const RunSummary run = read_run_summary(folder / "a");
+  EXPECT_TRUE(run.finished);
+  EXPECT_EQ(run.step, 10);
+  EXPECT_EQ(run.valid_loss, 1.5);
+  EXPECT_EQ(run.train_tokens_per_second, 500);
+  EXPECT_EQ(run.decode_tokens_per_second, 50);
+  EXPECT_EQ(run.parameters, 1234);
+  EXPECT_EQ(run.value, 2.5);
+  ASSERT_EQ(run.lengths.size(), 2u);
+  EXPECT_EQ(run.lengths[1].tokens, 64);
+  EXPECT_EQ(run.lengths[1].restart, 1.0);
+  EXPECT_THROW(read_run_summary(folder / "none"), DataError);
+  put(folder / "a/eval/metric-test.json", "{");
+  EXPECT_THROW(read_run_summary(folder / "a"), DataError);
+}
+
+struct Outcome {
+  int code;
+  std::string out, err;
+};
+
+Outcome compare(std::vector<std::string> words) {
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  words.insert(words.begin(), "compare");
+  const int code = run_program({add_compare}, std::move(words));
+  const std::string err = ::testing::internal::GetCapturedStderr();
+  return {code, ::testing::internal::GetCapturedStdout(), err};
+}
+
+TEST(Compare, LaysRunsSideBySide) {
+  const TempFolder folder;
+  put_run(folder / "a", recipe_of("rope", 1), true, 2.0);
+  put_run(folder / "b", recipe_of("rope", 2), true, 3.0);
+  put_run(folder / "c", recipe_of("none", 1), false, 0);
+  const std::vector<std::string> runs = {folder / "a", folder / "b", folder / "c"};
+  const Outcome text = compare(runs);
+  ASSERT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("2/2    2.500 ± 0.707  1.250 ± 0.000"));
+  EXPECT_THAT(text.out, HasSubstr("restart 4x"));
+  EXPECT_THAT(text.out, HasSubstr("unfinished: 0 of 1 seed, one at step 5 of 10"));
+  EXPECT_THAT(text.out, HasSubstr("metric: bits per byte (test)"));
+
+  auto words = runs;
+  words.push_back("--json");
+  const json table = json::parse(compare(words).out);
+  ASSERT_EQ(table["rows"].size(), 2u);
+  EXPECT_EQ(table["rows"][0]["value"]["mean"], 2.5);
+  EXPECT_EQ(table["rows"][0]["lengths"][1]["restart"]["mean"], 1.0);
+  EXPECT_EQ(table["rows"][1]["seeds"], 0);
+  EXPECT_TRUE(table["rows"][1]["value"]["mean"].is_null());
+
+  words.back() = "--markdown";
+  EXPECT_THAT(compare(words).out, HasSubstr("| encoding | attention | lr | seeds |"));
+}
+
+TEST(Compare, SaysWhatItNeeds) {
+  const auto said = [](std::vector<std::string> words) {
+    const Outcome outcome = compare(std::move(words));
+    EXPECT_EQ(outcome.code, 2);
+    return outcome.err;
+  };
+  EXPECT_THAT(said({}), HasSubstr("needs either --recipe and --out, or folders"));
+  EXPECT_THAT(said({"--recipe", "a.toml"}), HasSubstr("needs --out"));
+  EXPECT_THAT(said({"x", "--json", "--markdown"}), HasSubstr("got both"));
+  EXPECT_THAT(said({"--recipe", "a.toml", "--out", "b", "--minutes", "-1"}),
+              HasSubstr("--minutes: expected a number, 0 or more"));
+  EXPECT_THAT(said({"--recipe", "a.toml", "--out", "b", "--seeds", "0"}),
+              HasSubstr("--seeds"));
+}
+
+TEST(Compare, PrintsCellsThatNobodyTrainedOrCan) {
+  const Corpus corpus;
+  const Outcome outcome =
+      compare({"--recipe", corpus.recipe(), "--encodings", "huang;none", "--out",
+               corpus / "out", "--minutes", "0"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("not served: encoding 'huang'"));
+  EXPECT_THAT(outcome.out, HasSubstr("not started: 0 of 1 seed"));
+  EXPECT_THAT(outcome.out, HasSubstr("0 of 1 runs are done"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("nan")));
+}
+
+}  // namespace
+}  // namespace lagwise::cli

@@ -1,0 +1,152 @@
+#include "lagwise/kernels/rms_norm.h"
+
+#include <cmath>
+
+// Highway compiles the rest of this file once per instruction set.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "lagwise/kernels/rms_norm.cpp"
+#include "hwy/foreach_target.h"  // must precede highway.h
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lagwise::kernels::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// sum_j fn(j), where fn(tag, j) gives a vector of terms: two sums at once hide the
+/// latency of an addition. The rest goes by single lanes.
+template <class T, class Fn>
+HWY_INLINE T sum_over(int64_t cols, const Fn& fn) {
+  const hn::ScalableTag<T> tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  auto even = hn::Zero(tag), odd = even;
+  int64_t j = 0;
+  for (; j + 2 * lanes <= cols; j += 2 * lanes) {
+    even = hn::Add(even, fn(tag, j));
+    odd = hn::Add(odd, fn(tag, j + lanes));
+  }
+  T sum = hn::GetLane(hn::SumOfLanes(tag, hn::Add(even, odd)));
+  const hn::CappedTag<T, 1> one;
+  for (; j < cols; ++j) sum += hn::GetLane(fn(one, j));
+  return sum;
+}
+
+/// Calls fn(tag, j) for vectors of columns, then for the rest one by one.
+template <class T, class Fn>
+HWY_INLINE void each_column(int64_t cols, const Fn& fn) {
+  const hn::ScalableTag<T> tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  int64_t j = 0;
+  for (; j + lanes <= cols; j += lanes) fn(tag, j);
+  const hn::CappedTag<T, 1> one;
+  for (; j < cols; ++j) fn(one, j);
+}
+
+template <class T>
+void norm_rows(MatView<const T> x, const T* HWY_RESTRICT gain, double eps, MatView<T> y,
+               T* HWY_RESTRICT inv_size) {
+  const int64_t cols = x.cols;
+  for (int64_t i = 0; i < x.rows; ++i) {
+    const T* HWY_RESTRICT from = x.row(i);
+    T* HWY_RESTRICT to = y.row(i);
+    const T squares = sum_over<T>(cols, [&](auto tag, int64_t j) HWY_ATTR {
+      const auto v = hn::LoadU(tag, from + j);
+      return hn::Mul(v, v);
+    });
+    const T r = static_cast<T>(
+        1 / std::sqrt(static_cast<double>(squares) / static_cast<double>(cols) + eps));
+    inv_size[i] = r;
+    each_column<T>(cols, [&](auto tag, int64_t j) HWY_ATTR {
+      const auto v = hn::Mul(hn::LoadU(tag, from + j), hn::Set(tag, r));
+      hn::StoreU(hn::Mul(v, hn::LoadU(tag, gain + j)), tag, to + j);
+    });
+  }
+}
+
+template <class T>
+void norm_gradient(MatView<const T> x, const T* HWY_RESTRICT gain,
+                   const T* HWY_RESTRICT inv_size, MatView<const T> dy, MatView<T> dx,
+                   T* HWY_RESTRICT gain_gradient) {
+  const int64_t cols = x.cols;
+  for (int64_t i = 0; i < x.rows; ++i) {
+    const T* HWY_RESTRICT at = x.row(i);
+    const T* HWY_RESTRICT up = dy.row(i);
+    T* HWY_RESTRICT to = dx.row(i);
+    const T dot = sum_over<T>(cols, [&](auto tag, int64_t j) HWY_ATTR {
+      const auto g = hn::Mul(hn::LoadU(tag, up + j), hn::LoadU(tag, gain + j));
+      return hn::Mul(g, hn::LoadU(tag, at + j));
+    });
+    const T r = inv_size[i];
+    const T back = r * r * r * dot / static_cast<T>(cols);
+    each_column<T>(cols, [&](auto tag, int64_t j) HWY_ATTR {
+      const auto v = hn::LoadU(tag, at + j), u = hn::LoadU(tag, up + j);
+      const auto ru = hn::Mul(u, hn::Set(tag, r));
+      const auto d =
+          hn::NegMulAdd(v, hn::Set(tag, back), hn::Mul(ru, hn::LoadU(tag, gain + j)));
+      hn::StoreU(d, tag, to + j);
+      const auto sum = hn::MulAdd(ru, v, hn::LoadU(tag, gain_gradient + j));
+      hn::StoreU(sum, tag, gain_gradient + j);
+    });
+  }
+}
+
+}  // namespace
+
+void rms_norm_f32(MatView<const float> x, const float* gain, double eps,
+                  MatView<float> y, float* inv_size) {
+  norm_rows<float>(x, gain, eps, y, inv_size);
+}
+void rms_norm_f64(MatView<const double> x, const double* gain, double eps,
+                  MatView<double> y, double* inv_size) {
+  norm_rows<double>(x, gain, eps, y, inv_size);
+}
+void rms_norm_gradient_f32(MatView<const float> x, const float* gain,
+                           const float* inv_size, MatView<const float> dy,
+                           MatView<float> dx, float* gain_gradient) {
+  norm_gradient<float>(x, gain, inv_size, dy, dx, gain_gradient);
+}
+void rms_norm_gradient_f64(MatView<const double> x, const double* gain,
+                           const double* inv_size, MatView<const double> dy,
+                           MatView<double> dx, double* gain_gradient) {
+  norm_gradient<double>(x, gain, inv_size, dy, dx, gain_gradient);
+}
+
+}  // namespace lagwise::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace lagwise::kernels {
+
+HWY_EXPORT(rms_norm_f32);
+HWY_EXPORT(rms_norm_f64);
+HWY_EXPORT(rms_norm_gradient_f32);
+HWY_EXPORT(rms_norm_gradient_f64);
+
+template <>
+void rms_norm<float>(MatView<const float> x, const float* gain, double eps,
+                     MatView<float> y, float* inv_size) noexcept {
+  HWY_DYNAMIC_DISPATCH(rms_norm_f32)(x, gain, eps, y, inv_size);
+}
+template <>
+void rms_norm<double>(MatView<const double> x, const double* gain, double eps,
+                      MatView<double> y, double* inv_size) noexcept {
+  HWY_DYNAMIC_DISPATCH(rms_norm_f64)(x, gain, eps, y, inv_size);
+}
+template <>
+void rms_norm_gradient<float>(MatView<const float> x, const float* gain,
+                              const float* inv_size, MatView<const float> dy,
+                              MatView<float> dx, float* gain_gradient) noexcept {
+  HWY_DYNAMIC_DISPATCH(rms_norm_gradient_f32)
+  (x, gain, inv_size, dy, dx, gain_gradient);
+}
+template <>
+void rms_norm_gradient<double>(MatView<const double> x, const double* gain,
+                               const double* inv_size, MatView<const double> dy,
+                               MatView<double> dx, double* gain_gradient) noexcept {
+  HWY_DYNAMIC_DISPATCH(rms_norm_gradient_f64)
+  (x, gain, inv_size, dy, dx, gain_gradient);
+}
+
+}  // namespace lagwise::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,100 @@
+#!/usr/bin/python3
+"""compare_test.py PROGRAM: `lagwise compare` as a whole. Killed twice and resumed it ends
+with the table of one that was left alone; Ctrl-C ends with 130; the clock leaves cells
+unfinished, and says so."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+PROGRAM = os.path.abspath(sys.argv[1])
+RECIPE = """
+[model]
+layers = 1
+dim = 16
+heads = 2
+[data]
+task = "language:valid=0.2,test=0.2"
+path = "corpus"
+length = 16
+[train]
+steps = 60
+batch = 4
+warmup = 5
+checkpoint_every = 5
+eval_every = 20
+log_every = 5
+"""
+ENCODINGS = "none;sine_spe:realizations=8;huang"
+GRID = ["--recipe", "small.toml", "--lr", "0.003,0.01", "--seeds", "2", "--windows",
+        "4", "--jobs", "2", "--json"]
+TIMES = ("train_tokens_per_second", "decode_tokens_per_second", "peak_bytes")
+
+
+def command(out, *more, encodings=ENCODINGS):
+    return [PROGRAM, "compare", *GRID, "--encodings", encodings, "--out", out, *more]
+
+
+def run(words, code=0):
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == code, (done.returncode, done.stderr)
+    return done
+
+
+def figures(text):
+    rows = json.loads(text)["rows"]
+    for row in rows:
+        for key in TIMES:
+            row.pop(key)
+    return rows
+
+
+def stop_midway(out, how):
+    """Starts the command, lets it get going and ends it."""
+    child = subprocess.Popen(command(out), stdout=subprocess.DEVNULL,
+                             stderr=subprocess.PIPE, text=True)
+    assert child.stderr.readline().startswith("start"), "nothing was started"
+    time.sleep(1.5)
+    child.send_signal(how)
+    child.communicate(timeout=60)
+    return child.returncode
+
+
+def main():
+    with open("small.toml", "w") as file:
+        file.write(RECIPE)
+    os.mkdir("corpus")
+    with open("corpus/train.txt", "w") as file:
+        file.writelines(f"line {i * i} of {i}\n" for i in range(400))
+
+    whole = figures(run(command("whole")).stdout)
+    assert [row["seeds"] for row in whole] == [2, 2, 0], whole
+    assert whole[2]["state"].startswith("not served"), whole[2]
+    assert all(len(row["lengths"]) == 3 for row in whole[:2]), whole
+    assert whole[0]["value"]["deviation"] > 0, whole[0]
+
+    assert stop_midway("cut", signal.SIGKILL) == -signal.SIGKILL
+    assert stop_midway("cut", signal.SIGKILL) == -signal.SIGKILL
+    assert stop_midway("cut", signal.SIGINT) == 130
+    assert figures(run(command("cut")).stdout) == whole, "the tables differ"
+
+    again = run(command("whole"))
+    assert figures(again.stdout) == whole and "start" not in again.stderr, again.stderr
+
+    short = figures(run(command("short", "--minutes", "0.001")).stdout)
+    states = [row["state"] for row in short]
+    assert any("not started" in state or "unfinished" in state for state in states), states
+    wrong = run(command("wrong", encodings="rop"), code=2)
+    assert wrong.stderr.count("\n") == 1 and "rope" in wrong.stderr, wrong.stderr
+    assert not os.path.exists("wrong")
+    print("compare: killed twice, interrupted, resumed: the same table")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        main()
