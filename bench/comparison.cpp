@@ -10,8 +10,11 @@
 namespace lagwise::bench {
 
 Comparer::Comparer(bool quick, std::function<void(const std::string&)> progress)
-    : quick_(quick), progress_(std::move(progress)) {
-  if (quick) patience_ = {.least = 5, .most = 5, .repetition_ms = 1};
+    : Comparer(quick, Manner{.progress = std::move(progress)}) {}
+
+Comparer::Comparer(bool quick, Manner manner)
+    : quick_(quick), manner_(std::move(manner)) {
+  if (quick) manner_.patience = {.least = 5, .most = 5, .repetition_ms = 1};
 }
 
 /// The roof only rises: a disturbed measurement must not flatter us.
@@ -21,11 +24,12 @@ double Comparer::peak(int threads) {
 }
 
 void Comparer::measure(const Comparison& c) {
-  progress_(c.name + ", " + std::to_string(c.threads) + " thread(s)");
+  manner_.progress(c.name + ", " + c.direction + ", " + std::to_string(c.threads) +
+                   " thread(s)");
   std::vector<Side> sides = {{c.ours, c.threads}};
   for (const Baseline& b : c.baselines) sides.push_back({b.call, b.threads});
   const double roof = peak(c.threads);
-  const std::vector<Times> times = time_in_turn(sides, patience_);
+  const std::vector<Times> times = manner_.time(sides, manner_.patience);
   set_threads(c.threads);
   BenchRow row;
   row.name = c.name, row.direction = c.direction;
@@ -47,7 +51,7 @@ void Comparer::compare(BenchRow row, const Comparison& c, const Baseline& baseli
                        const Times& times) {
   row.baseline = baseline.name;
   row.baseline_ms = times.median_ms * baseline.times;
-  row.baseline_bytes = extra_bytes(baseline.call);
+  if (baseline.weigh) row.baseline_bytes = extra_bytes(baseline.call);
   row.ratio = c.is_cost ? row.ours_ms / row.baseline_ms : row.baseline_ms / row.ours_ms;
   auto floor = floor_ms({baseline.name, c.direction, c.shape.n, c.shape.heads,
                          c.shape.d, c.shape.e, c.threads},
@@ -59,6 +63,7 @@ void Comparer::compare(BenchRow row, const Comparison& c, const Baseline& baseli
       baseline.name == "torch" && c.direction != "step" && !has_openblas();
   row.weak_baseline = crippled || (floor && times.best_ms > *floor);
   rows_.push_back(row);
+  manner_.on_row(row);
 }
 
 }  // namespace lagwise::bench

@@ -26,13 +26,14 @@ struct Baseline {
   int threads = 1;
   double times = 1;     ///< its time counts so often: 64 calls of a 64th of the length
   double floor_ms = 0;  ///< slowest that is fair; 0: as `floors.h` says, if it does
+  bool weigh = true;    ///< call it once more to count its memory
 };
 
-/// Ours and its rivals, timed in turn in one run.
+/// Ours and its rivals, timed in one run.
 struct Comparison {
   std::string name;
   std::string direction;  ///< forward, backward, forward+backward, step
-  Shape shape;
+  Shape shape = {};
   int threads = 1;
   Call ours;
   std::vector<Baseline> baselines;
@@ -60,10 +61,19 @@ struct BenchRow {
   std::string note = {};       ///< why there is no baseline time, where there is none
 };
 
-/// Measures comparisons and collects their rows.
+/// How a Comparer goes about it.
+struct Manner {
+  std::function<void(const std::string&)> progress = [](const std::string&) {};
+  std::function<void(const BenchRow&)> on_row = [](const BenchRow&) {};
+  std::vector<Times> (*time)(const std::vector<Side>&, const Patience&) = time_in_turn;
+  Patience patience = {};
+};
+
+/// Measures comparisons and collects their rows, each handed on as it is measured.
 class Comparer {
  public:
   Comparer(bool quick, std::function<void(const std::string&)> progress);
+  Comparer(bool quick, Manner manner);
 
   bool quick() const { return quick_; }
   void measure(const Comparison& c);
@@ -75,8 +85,7 @@ class Comparer {
                const Times& times);
 
   bool quick_;
-  Patience patience_;
-  std::function<void(const std::string&)> progress_;
+  Manner manner_;
   std::map<int, double> peaks_;
   std::vector<BenchRow> rows_;
 };

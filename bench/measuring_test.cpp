@@ -25,6 +25,19 @@ TEST(Timing, CallsEverySideInTurn) {
   for (const Times& t : times) EXPECT_LE(t.best_ms, t.median_ms);
 }
 
+TEST(Timing, CallsEverySideByItselfInRounds) {
+  std::string order;
+  const auto side = [&](char name) {
+    return Side{[&order, name] {
+      if (order.empty() || order.back() != name) order += name;
+    }};
+  };
+  const Patience patience = {.least = 2, .most = 2, .repetition_ms = 0};
+  const auto times = time_apart({side('a'), side('b')}, patience);
+  EXPECT_EQ(order, "ababab");
+  for (const Times& t : times) EXPECT_LE(t.best_ms, t.median_ms);
+}
+
 TEST(Memory, CountsTemporariesButNotResults) {
   const int64_t extra = extra_bytes([] {
     const at::Tensor temporary = at::empty({1000}, at::kFloat);

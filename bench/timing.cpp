@@ -51,6 +51,33 @@ Times summary(std::vector<double> ms) {
   return {median, ms.front()};
 }
 
+/// Calls until threads that others left spinning have gone to sleep; how long one of
+/// these calls takes.
+double settle(const Side& side) {
+  constexpr double kSpinning = 40;  // ms; OpenBLAS waits 2^26 ticks
+  double spent = 0, last = 0;
+  while (spent < kSpinning) spent += last = milliseconds_of(side, 1);
+  return std::max(last, 1e-6);
+}
+
+/// One round of a side by itself.
+std::vector<double> time_round(const Side& side, const Patience& patience) {
+  constexpr double kVeryLong = 2500;  // ms
+  set_threads(side.threads);
+  const double once = settle(side);
+  if (once > kVeryLong) return {once};
+  const int calls =
+      static_cast<int>(std::clamp(patience.repetition_ms / once, 1.0, 1e5));
+  std::vector<double> ms;
+  double spent = 0;
+  while (int(ms.size()) < patience.least ||
+         (int(ms.size()) < patience.most && spent < patience.budget_ms)) {
+    ms.push_back(milliseconds_of(side, calls) / calls);
+    spent += ms.back() * calls;
+  }
+  return ms;
+}
+
 /// A symbol of OpenBLAS, if it is the BLAS torch was loaded with.
 template <class Function>
 Function openblas_symbol(const char* name) {
@@ -77,6 +104,22 @@ std::vector<Times> time_in_turn(const std::vector<Side>& sides,
   }
   std::vector<Times> times;
   for (const Course& course : courses) times.push_back(summary(course.ms));
+  return times;
+}
+
+std::vector<Times> time_apart(const std::vector<Side>& sides,
+                              const Patience& patience) {
+  constexpr double kLong = 600;  // ms
+  std::vector<std::vector<double>> ms(sides.size());
+  int rounds = 3;
+  for (int round = 0; round < rounds; ++round)
+    for (size_t i = 0; i < sides.size(); ++i) {
+      const std::vector<double> more = time_round(sides[i], patience);
+      if (more.back() > kLong) rounds = 1;
+      ms[i].insert(ms[i].end(), more.begin(), more.end());
+    }
+  std::vector<Times> times;
+  for (const std::vector<double>& each : ms) times.push_back(summary(each));
   return times;
 }
 

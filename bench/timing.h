@@ -31,6 +31,13 @@ struct Patience {
 std::vector<Times> time_in_turn(const std::vector<Side>& sides,
                                 const Patience& patience = {});
 
+/// Times each side by itself, in three rounds, or in one where a call takes long; a
+/// call of several seconds is made once and is its own warm-up. For sides that call
+/// OpenBLAS on all cores: its threads spin for a while after a product and would take a
+/// core from whoever is timed next; here the warm-up of each side bears that.
+std::vector<Times> time_apart(const std::vector<Side>& sides,
+                              const Patience& patience = {});
+
 /// Threads of ATen's own loops, and so of lagwise.
 void set_threads(int threads);
 

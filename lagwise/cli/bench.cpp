@@ -45,9 +45,7 @@ void run_linear(const LinearFlags& flags, LinearCases run) {
                *std::max_element(plan.threads.begin(), plan.threads.end()));
   plan.quick = flags.quick;
   plan.progress = show_progress;
-  const std::vector<bench::BenchRow> rows = run(plan);
-  show_progress("");
-  (flags.json ? print_json : print_table)(rows, bench::describe_settings());
+  print_rows(flags.json, run(plan));
 }
 
 struct EncodingFlags {
@@ -63,9 +61,7 @@ void run_encodings(const EncodingFlags& flags) {
   plan.quick = flags.quick;
   plan.only = flags.only;
   plan.progress = show_progress;
-  const std::vector<bench::BenchRow> rows = bench::run_encoding_cases(plan);
-  show_progress("");
-  (flags.json ? print_json : print_table)(rows, bench::describe_settings());
+  print_rows(flags.json, bench::run_encoding_cases(plan));
 }
 
 struct ExactFlags {
@@ -81,9 +77,11 @@ void run_exact(const ExactFlags& flags) {
   plan.quick = flags.quick;
   plan.only = flags.only;
   plan.progress = show_progress;
-  const std::vector<bench::BenchRow> rows = bench::run_exact_cases(plan);
-  show_progress("");
-  (flags.json ? print_json : print_table)(rows, bench::describe_settings());
+  RowPrinter printer(flags.json, bench::describe_settings());
+  plan.on_row = [&](const bench::BenchRow& row) { printer.row(row); };
+  plan.note = [&](const std::string& text) { printer.note(text); };
+  bench::run_exact_cases(plan);
+  printer.finish();
 }
 
 struct CrossoverFlags {

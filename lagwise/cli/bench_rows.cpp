@@ -6,14 +6,13 @@
 #include <cstdio>
 
 #include "bench/crossover.h"
+#include "bench/timing.h"
 
 namespace lagwise::cli {
 
 using Json = nlohmann::ordered_json;
 
-void show_progress(const std::string& text) {
-  if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K{}", text);
-}
+namespace {
 
 Json row_json(const bench::BenchRow& row) {
   Json json = {{"case", row.name},
@@ -41,22 +40,6 @@ Json row_json(const bench::BenchRow& row) {
   return json;
 }
 
-void print_json(const std::vector<bench::BenchRow>& rows, const std::string& settings) {
-  Json array = Json::array();
-  for (const bench::BenchRow& row : rows) array.push_back(row_json(row));
-  fmt::print(stderr, "{}\n", settings);
-  fmt::print("{}\n", array.dump(2));
-}
-
-void print_row(const bench::BenchRow& row) {
-  fmt::print(
-      "{:>6} {:>2} {:>4} {:>4} {:>2} {:>10.4f} {:>17} {:>10.4f} {:>6.2f}{} {:>6.1f} "
-      "{:>4.0f}% {:>8}\n",
-      row.n, row.heads, row.d, row.e, row.threads, row.ours_ms, row.baseline,
-      row.baseline_ms, row.ratio, row.weak_baseline ? '!' : ' ', row.gflops,
-      100 * row.fraction, bench::human_bytes(row.extra_bytes));
-}
-
 void print_heading(const std::string& settings) {
   fmt::print(
       "{}\nratio: how many times faster than the baseline; of a cost, ours / "
@@ -69,16 +52,66 @@ void print_heading(const std::string& settings) {
       "memory");
 }
 
-void print_table(const std::vector<bench::BenchRow>& rows,
-                 const std::string& settings) {
-  print_heading(settings);
-  std::string last;
-  for (const bench::BenchRow& row : rows) {
-    const std::string title = fmt::format("{}, {} thread(s)", row.name, row.threads);
-    if (title != last) fmt::print("-- {}\n", title);
-    last = title;
-    print_row(row);
+}  // namespace
+
+void show_progress(const std::string& text) {
+  if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K{}", text);
+}
+
+RowPrinter::RowPrinter(bool json, const std::string& settings) : json_(json) {
+  if (json_) {
+    fmt::print(stderr, "{}\n", settings);
+    fmt::print("[");
+  } else {
+    print_heading(settings);
   }
+}
+
+void RowPrinter::row(const bench::BenchRow& row, const Json& more,
+                     const std::string& under) {
+  show_progress("");
+  if (json_)
+    print_json(row, more);
+  else
+    print_line(row, under);
+  std::fflush(stdout);
+}
+
+void RowPrinter::note(const std::string& text) {
+  show_progress("");
+  fmt::print(json_ ? stderr : stdout, "{}\n", text);
+}
+
+void RowPrinter::finish() {
+  show_progress("");
+  if (json_) fmt::print("\n]\n");
+}
+
+void RowPrinter::print_json(const bench::BenchRow& row, const Json& more) {
+  Json json = row_json(row);
+  if (more.is_object()) json.update(more);
+  fmt::print("{}\n  {}", last_.empty() ? "" : ",", json.dump());
+  last_ = row.name;
+}
+
+void RowPrinter::print_line(const bench::BenchRow& row, const std::string& under) {
+  const std::string title = fmt::format("{}, {} thread(s)", row.name, row.threads);
+  if (title != last_) fmt::print("-- {}\n", title);
+  last_ = title;
+  fmt::print(
+      "{:>6} {:>2} {:>4} {:>4} {:>2} {:>10.4f} {:>17} {:>10.4f} {:>6.2f}{} {:>6.1f} "
+      "{:>4.0f}% {:>8}\n",
+      row.n, row.heads, row.d, row.e, row.threads, row.ours_ms, row.baseline,
+      row.baseline_ms, row.ratio, row.weak_baseline ? '!' : ' ', row.gflops,
+      100 * row.fraction, bench::human_bytes(row.extra_bytes));
+  if (!under.empty()) fmt::print("   {}\n", under);
+}
+
+void print_rows(bool json, const std::vector<bench::BenchRow>& rows) {
+  show_progress("");
+  RowPrinter printer(json, bench::describe_settings());
+  for (const bench::BenchRow& row : rows) printer.row(row);
+  printer.finish();
 }
 
 }  // namespace lagwise::cli

@@ -15,53 +15,21 @@
 namespace lagwise::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct Flags {
   bool json = false, quick = false;
   int threads = 0;
   std::vector<int64_t> lengths = bench::TrainPlan().lengths;
 };
 
-/// Minutes pass between rows, so each is printed when it is there.
-class TrainPrinter {
- public:
-  explicit TrainPrinter(bool json) : json_(json) {
-    if (!json_) {
-      print_heading(bench::describe_settings());
-      return;
-    }
-    fmt::print(stderr, "{}\n", bench::describe_settings());
-    fmt::print("[");
-  }
-  ~TrainPrinter() {
-    if (json_) fmt::print("\n]\n");
-  }
-
-  void print(const bench::BenchRow& row) {
-    show_progress("");
-    const double tokens = 1e3 * double(row.batch * row.n);
-    if (json_) {
-      Json json = row_json(row);
-      json["tokens_per_second"] = tokens / row.ours_ms;
-      fmt::print("{}\n{}", count_ == 0 ? "" : ",", json.dump(2));
-    } else {
-      fmt::print("-- {}, B = {}, {}\n", row.name, row.batch, row.direction);
-      print_row(row);
-      fmt::print("   {:.0f} tokens/s; the baseline {}\n", tokens / row.ours_ms,
-                 row.note.empty()
-                     ? fmt::format("{:.0f}, {} of memory", tokens / row.baseline_ms,
-                                   bench::human_bytes(row.baseline_bytes))
-                     : "was not run: " + row.note);
-    }
-    ++count_;
-    std::fflush(stdout);
-  }
-
- private:
-  bool json_;
-  int count_ = 0;
-};
+/// Our speed, and the baseline's or why it has none.
+std::string describe(const bench::BenchRow& row, double tokens) {
+  if (!row.note.empty())
+    return fmt::format("{:.0f} tokens/s; the baseline was not run: {}",
+                       tokens / row.ours_ms, row.note);
+  return fmt::format("{:.0f} tokens/s; the baseline {:.0f}, {} of memory",
+                     tokens / row.ours_ms, tokens / row.baseline_ms,
+                     bench::human_bytes(row.baseline_bytes));
+}
 
 void run(const Flags& flags) {
   bench::keep_freed_memory();
@@ -70,9 +38,14 @@ void run(const Flags& flags) {
   plan.lengths = flags.lengths;
   plan.quick = flags.quick;
   plan.progress = show_progress;
-  TrainPrinter printer(flags.json);
-  plan.row = [&](const bench::BenchRow& row) { printer.print(row); };
+  RowPrinter printer(flags.json, bench::describe_settings());
+  plan.row = [&](const bench::BenchRow& row) {
+    const double tokens = 1e3 * double(row.batch * row.n);
+    printer.row(row, {{"tokens_per_second", tokens / row.ours_ms}},
+                describe(row, tokens));
+  };
   bench::run_train_cases(plan);
+  printer.finish();
 }
 
 }  // namespace

@@ -12,11 +12,11 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "lagwise/cli/checks.h"
+#include "lagwise/cli/kernel_chart.h"
 #include "lagwise/core/map_by_lag.h"
 #include "lagwise/data/atomic_file.h"
 #include "lagwise/encodings/kernel_by_lag.h"
@@ -32,29 +32,11 @@ struct Flags {
 
 constexpr int64_t kBeyond = 8;  // how many training lengths to look
 
-/// The kernel of every head at every lag: its mean and its spread over draws.
-struct Kernel {
-  at::Tensor mean, spread;  // [H, lags]; the spread is one standard deviation
-  bool stochastic = false;
-};
-
-Kernel kernel_of(const Flags& flags, const std::string& text, int64_t lags) {
+Kernel shown_kernel(const Flags& flags, const std::string& text, int64_t lags) {
   const auto encoding = make_encoding(
       text, {.heads = flags.heads, .dim = flags.dim, .seed = uint64_t(flags.seed)});
-  const Layer layer{0, 1, encoding->layer(0, 1)};
-  const bool stochastic = encoding->traits().stochastic;
-  const int draws = stochastic ? flags.draws : 1;
-  at::Tensor sum = at::zeros({flags.heads, lags}, at::kDouble), squares = sum.clone();
-  for (int i = 0; i < draws; ++i) {
-    const Draw draw{.seed = uint64_t(flags.seed), .step = i};
-    const at::Tensor one = kernel_by_lag(*encoding, lags, draw, layer, lags);
-    sum += one;
-    squares += one * one;
-  }
-  const at::Tensor mean = sum / draws;
-  const double unbiased = draws > 1 ? double(draws) / (draws - 1) : 0;
-  return {mean, ((squares / draws - mean * mean).clamp_min(0) * unbiased).sqrt(),
-          stochastic};
+  return kernel_of(*encoding, {0, 1, encoding->layer(0, 1)},
+                   {.seed = uint64_t(flags.seed)}, flags.draws, lags);
 }
 
 /// As far as the encoding reaches: a table of positions may end before.
@@ -72,41 +54,6 @@ int64_t reach_of(const Flags& flags) {
     }
   }
   return 1;
-}
-
-/// Lags as they are to 64, then 24 to each doubling, and every power of two: the far
-/// end as plain as the near.
-std::vector<int64_t> chosen_lags(int64_t most) {
-  std::set<int64_t> lags;
-  for (int64_t lag = 0; lag < most; lag += std::max<int64_t>(1, lag * 3 / 100))
-    lags.insert(lag);
-  for (int64_t lag = 1; lag < most; lag *= 2) lags.insert(lag);
-  return {lags.begin(), lags.end()};
-}
-
-report::Chart kernel_chart(const Flags& flags, const Kernel& kernel) {
-  const auto lags = chosen_lags(kernel.mean.size(1));
-  report::Chart chart;
-  chart.title = fmt::format(
-      "{}: kernel by lag{}", flags.text,
-      kernel.stochastic ? fmt::format(", mean of {} draws", flags.draws) : "");
-  chart.across = {"lag + 1", true};
-  chart.up = {"kernel", false};
-  chart.mark = flags.length;
-  chart.mark_label = fmt::format("training length {}", flags.length);
-  for (int64_t h = 0; h < flags.heads; ++h) {
-    report::Series s;
-    s.label = fmt::format("head {}", h);
-    for (const int64_t lag : lags) {
-      const auto y = kernel.mean[h][lag].item<double>();
-      const auto spread = kernel.spread[h][lag].item<double>();
-      s.x.push_back(double(lag + 1));
-      s.y.push_back(y);
-      if (kernel.stochastic) s.low.push_back(y - spread), s.high.push_back(y + spread);
-    }
-    chart.series.push_back(s);
-  }
-  return chart;
 }
 
 /// `text` with `key` set to `value`, whatever it was.
@@ -141,7 +88,7 @@ report::Chart spread_chart(const Flags& flags) {
   report::Series measured{"measured", {}, {}}, half{"R^-1/2", {}, {}};
   for (int64_t r = 8; r <= 512; r *= 2) {
     const Kernel kernel =
-        kernel_of(flags, with_option(flags.text, "realizations", r), 64);
+        shown_kernel(flags, with_option(flags.text, "realizations", r), 64);
     measured.x.push_back(double(r));
     measured.y.push_back(std::sqrt(kernel.spread.square().mean().item<double>()));
     half.x.push_back(double(r));
@@ -228,9 +175,12 @@ void run(const Flags& flags) {
   if (!flags.html.empty()) data::check_replaceable(flags.html);
   const c10::InferenceMode no_graph;
   const int64_t reach = reach_of(flags);
-  const Kernel kernel = kernel_of(flags, flags.text, reach);
-  std::vector<report::Chart> charts = {kernel_chart(flags, kernel)};
-  if (kernel.stochastic && has_option(flags.text, "realizations"))
+  const Kernel kernel = shown_kernel(flags, flags.text, reach);
+  const std::string title = fmt::format(
+      "{}: kernel by lag{}", flags.text,
+      kernel.draws > 1 ? fmt::format(", mean of {} draws", kernel.draws) : "");
+  std::vector<report::Chart> charts = {kernel_chart(title, kernel, flags.length)};
+  if (kernel.draws > 1 && has_option(flags.text, "realizations"))
     charts.push_back(spread_chart(flags));
   const std::string note = fmt::format(
       "The scores of queries and keys all equal to 1/sqrt(D), D = {}; without "

@@ -48,7 +48,7 @@ class TrainedRun : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     folder_ = new TempFolder;
-    put(*folder_ / "corpus/train.txt", text_of(100));
+    put(*folder_ / "corpus/all.txt", text_of(300));
     train("linear", "rope");
     train("table", "learned:max=40");
   }

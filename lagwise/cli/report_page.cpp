@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 
+#include "lagwise/cli/run_summary.h"
 #include "lagwise/cli/versions.h"
 
 namespace lagwise::cli {
@@ -16,42 +17,32 @@ using report::Cell;
 using report::Column;
 using Json = RunRecord::Json;
 
-/// What a run's metric came to: of the split judged by `lagwise eval`, or at its last
-/// evaluation on the way.
+/// What a run's metric came to: as `lagwise eval` judged it, or at its last evaluation
+/// on the way.
 struct Judged {
-  std::string metric, split;
+  std::string metric;
   double value = NAN;
 };
 
 Judged judged(const RunRecord& run) {
-  Json from = run.found("metric");
-  if (from.is_null() && !run.evaluations.empty()) from = run.evaluations.back();
-  if (!from.is_object() || !from.contains("metric") || !from["metric"].is_string())
-    return {};
-  return {from["metric"], from.value("split", ""), number_in(from, "value")};
+  if (run.summary->judged()) return {run.summary->metric, run.summary->value};
+  if (run.evaluations.empty()) return {};
+  const Json& last = run.evaluations.back();
+  return {text_in(last, "metric"), number_in(last, "value")};
 }
 
-double median_speed(const RunRecord& run) {
-  std::vector<double> speeds;
-  for (const Json& line : run.training)
-    if (const double x = number_in(line, "tokens_per_second"); x > 0)
-      speeds.push_back(x);
-  if (speeds.empty()) return NAN;
-  std::nth_element(speeds.begin(), speeds.begin() + long(speeds.size() / 2),
-                   speeds.end());
-  return speeds[speeds.size() / 2];
-}
-
+/// Token by token: as measured by `lagwise eval`, or while continuing music.
 double writing_speed(const RunRecord& run) {
-  double best = NAN;
-  for (const auto& [name, card] : run.cards)
-    best = std::fmax(best, number_in(card, "tokens_per_second"));
-  return best;
+  const double measured = run.summary->decode_tokens_per_second;
+  return std::isnan(measured)
+             ? number_in(run.found("continuations"), "tokens_per_second")
+             : measured;
 }
 
 std::string progress(const RunRecord& run) {
-  if (!run.end.is_null()) return fmt::format("done, {} steps", run.step());
-  return fmt::format("step {} of {}", run.step(), run.steps());
+  const RunSummary& s = *run.summary;
+  if (s.finished) return fmt::format("done, {} steps", s.step);
+  return fmt::format("step {} of {}", s.step, s.recipe.train.steps);
 }
 
 /// A column of the table of runs, and what a run has in it.
@@ -59,6 +50,9 @@ struct Figure {
   Column column;
   std::function<Cell(const RunRecord&)> cell;
 };
+
+/// 0 stands for what is not known.
+Cell known(int64_t number) { return number == 0 ? report::kNothing : double(number); }
 
 bool is_empty(const Cell& cell) { return cell.text.empty() && std::isnan(cell.number); }
 
@@ -82,40 +76,42 @@ std::vector<Figure> metric_figures(const std::vector<RunRecord>& runs) {
 std::vector<Figure> figures_of(const std::vector<RunRecord>& runs) {
   std::vector<Figure> figures = metric_figures(runs);
   for (const int64_t k : {1, 2, 4})
-    figures.push_back(
-        {{fmt::format("loss at {}×", k), "number", -1,
-          fmt::format("nats per token from {} to {} training lengths", k / 2.0, k)},
-         [k](const RunRecord& r) { return Cell(loss_at(r, k)); }});
+    figures.push_back({{fmt::format("loss at {}×", k), "number", -1,
+                        fmt::format("nats per token from {} to {} training lengths",
+                                    0.5 * static_cast<double>(k), k)},
+                       [k](const RunRecord& r) { return Cell(loss_at(r, k)); }});
   figures.push_back(
       {{"restart at 4×", "number", -1,
         "the same tokens seen through windows of the training length"},
        [](const RunRecord& r) { return Cell(loss_at(r, 4, "restart")); }});
-  figures.push_back({{"train tok/s", "count", 1, "median over the run"},
-                     [](const RunRecord& r) { return Cell(median_speed(r)); }});
-  figures.push_back({{"write tok/s", "count", 1, "when generating"},
-                     [](const RunRecord& r) { return Cell(writing_speed(r)); }});
-  figures.push_back({{"parameters", "count"}, [](const RunRecord& r) {
-                       return Cell(number_in(r.facts, "parameters"));
-                     }});
   figures.push_back(
-      {{"peak memory", "bytes", -1, "of the process, in training"},
-       [](const RunRecord& r) { return Cell(number_in(r.end, "peak_bytes")); }});
+      {{"train tok/s", "count", 1, "tokens per second of training"},
+       [](const RunRecord& r) { return Cell(r.summary->train_tokens_per_second); }});
+  figures.push_back({{"write tok/s", "count", 1, "tokens per second of generation"},
+                     [](const RunRecord& r) { return Cell(writing_speed(r)); }});
+  figures.push_back({{"parameters", "count"},
+                     [](const RunRecord& r) { return known(r.summary->parameters); }});
+  figures.push_back({{"peak memory", "bytes", -1, "of the process, in training"},
+                     [](const RunRecord& r) { return known(r.summary->peak_bytes); }});
   figures.push_back(
       {{"state", "text"}, [](const RunRecord& r) { return Cell(progress(r)); }});
-  for (const char* key : {"encoding", "attention"})
-    figures.push_back({{key, "text"}, [key](const RunRecord& r) {
-                         return Cell(r.word(std::string("model.") + key));
-                       }});
+  figures.push_back({{"encoding", "text"}, [](const RunRecord& r) {
+                       return Cell(r.summary->recipe.model.encoding);
+                     }});
+  figures.push_back({{"attention", "text"}, [](const RunRecord& r) {
+                       return Cell(r.summary->recipe.model.attention);
+                     }});
   return figures;
 }
 
 std::string lede(const std::vector<RunRecord>& runs) {
-  const auto training = std::count_if(
-      runs.begin(), runs.end(), [](const auto& run) { return run.end.is_null(); });
-  std::set<std::string> tasks, lengths;
+  int64_t training = 0;
+  std::set<std::string> tasks;
+  std::set<int64_t> lengths;
   for (const RunRecord& run : runs) {
-    tasks.insert(run.word("data.task", "an unnamed task"));
-    lengths.insert(run.word("data.length", "an unknown number of"));
+    training += run.summary->finished ? 0 : 1;
+    tasks.insert(run.summary->recipe.data.task);
+    lengths.insert(run.summary->recipe.data.length);
   }
   std::string text = fmt::format("{} {} on {}, trained on windows of {} tokens.",
                                  runs.size(), runs.size() == 1 ? "run" : "runs",
@@ -126,19 +122,11 @@ std::string lede(const std::vector<RunRecord>& runs) {
 
 }  // namespace
 
-double loss_at(const RunRecord& run, int64_t k, const std::string& key) {
-  const Json& found = run.found("position");
-  const double trained = number_in(found, "trained");
-  double sum = 0, width = 0;
-  if (!found.contains("buckets")) return NAN;
-  for (const Json& bucket : found["buckets"]) {
-    const double begin = number_in(bucket, "begin"), end = number_in(bucket, "end");
-    const double loss = number_in(bucket, key);
-    if (!(2 * begin >= double(k) * trained && end <= double(k) * trained)) continue;
-    if (std::isnan(loss)) continue;
-    sum += loss * (end - begin), width += end - begin;
-  }
-  return width > 0 ? sum / width : NAN;
+double loss_at(const RunRecord& run, int64_t k, bool restart) {
+  for (const RunSummary::Length& length : run.summary->lengths)
+    if (length.tokens == k * run.summary->trained)
+      return restart ? length.restart : length.loss;
+  return NAN;
 }
 
 report::Section runs_section(const std::vector<RunRecord>& runs) {
@@ -167,14 +155,11 @@ report::Page report_page(const std::vector<RunRecord>& runs) {
   report::Page page{"lagwise report", lede(runs), {}, {}, ""};
   if (runs.size() == 1) page.title = runs[0].name;
   for (const RunRecord& run : runs) page.runs.push_back(run.name);
-  for (const auto section :
-       {runs_section, length_section, training_section, samples_section})
+  for (const auto section : {runs_section, length_section, music_section,
+                             training_section, kernels_section, samples_section})
     if (report::Section made = section(runs); !made.blocks.empty())
       page.sections.push_back(std::move(made));
   page.foot = "Made by " + version_line() + ".";
-  for (const RunRecord& run : runs)
-    for (const std::string& file : run.unread)
-      page.foot += " Left out, as it is no JSON: " + file + ".";
   return page;
 }
 

@@ -15,11 +15,13 @@ report::Page report_page(const std::vector<RunRecord>& runs);
 report::Section runs_section(const std::vector<RunRecord>& runs);
 report::Section training_section(const std::vector<RunRecord>& runs);
 report::Section length_section(const std::vector<RunRecord>& runs);
+report::Section music_section(const std::vector<RunRecord>& runs);
+report::Section kernels_section(const std::vector<RunRecord>& runs);
 report::Section samples_section(const std::vector<RunRecord>& runs);
 
-/// The mean loss of positions (k L / 2, k L], L being the training length, from
-/// eval/position-*.json; `key`: "loss" or "restart". NaN where it was not measured.
-double loss_at(const RunRecord& run, int64_t k, const std::string& key = "loss");
+/// The loss of the targets up to k training lengths, from the length measured before;
+/// `restart`: on the restart line. NaN where it was not measured.
+double loss_at(const RunRecord& run, int64_t k, bool restart = false);
 
 /// Curves with at most `most` points each: means of neighbours.
 void thin(report::Series& series, size_t most = 300);

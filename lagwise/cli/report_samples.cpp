@@ -11,11 +11,6 @@ namespace {
 
 using Json = RunRecord::Json;
 
-std::string text_in(const Json& card, const std::string& key) {
-  return card.contains(key) && card[key].is_string() ? card[key].get<std::string>()
-                                                     : "";
-}
-
 std::string settings_of(const Json& card) {
   std::string note;
   for (const char* key : {"seed", "temperature", "top_p", "top_k"})
@@ -31,7 +26,7 @@ report::Section samples_section(const std::vector<RunRecord>& runs) {
   for (const RunRecord& run : runs) {
     for (const auto& [name, card] : run.cards) {
       const std::string text = text_in(card, "text");
-      if (text.empty()) continue;
+      if (text.empty() || card.contains("music")) continue;
       auto& samples = by_name[name];
       samples.title = name;
       samples.samples.push_back(

@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "lagwise/cli/run_summary.h"
 #include "lagwise/core/errors.h"
 
 namespace lagwise::cli {
@@ -24,64 +25,29 @@ std::string text_of(const fs::path& file) {
 
 Json json_of(const std::string& text) { return Json::parse(text, nullptr, false); }
 
-/// Keys and values of a recipe as text, "table.key" -> "value". A run's recipe is
-/// written by lagwise, one key a line.
-std::map<std::string, std::string> recipe_words(const std::string& text) {
-  std::map<std::string, std::string> words;
-  std::istringstream lines(text);
-  std::string table;
-  for (std::string line; std::getline(lines, line);) {
-    const size_t equals = line.find(" = ");
-    if (line.starts_with("[") && line.ends_with("]")) {
-      table = line.substr(1, line.size() - 2) + ".";
-    } else if (equals != std::string::npos) {
-      std::string value = line.substr(equals + 3);
-      if (value.size() > 1 && value[0] == '"' && value.back() == '"')
-        value = value.substr(1, value.size() - 2);
-      words[table + line.substr(0, equals)] = value;
-    }
-  }
-  return words;
-}
-
 /// A step told of twice (a run that was resumed) counts as told last.
 void read_metrics(const fs::path& file, RunRecord& run) {
   std::map<std::pair<int64_t, std::string>, Json> lines;
   std::istringstream in(text_of(file));
   for (std::string text; std::getline(in, text);) {
-    Json line = json_of(text);
-    if (!line.is_object() || !line.contains("step") ||
-        !line["step"].is_number_integer())
-      continue;  // half a line: the run is being written, or was killed
-    const std::string split = line.value("split", Json("")).is_string()
-                                  ? line.value("split", "")
-                                  : std::string();
-    const bool end = line.contains("done");
-    lines[{line["step"].get<int64_t>(), end ? "end" : split}] = std::move(line);
+    Json line = json_of(text);  // none: the half of a line that is being written
+    const double step = number_in(line, "step");
+    if (std::isnan(step) || line.contains("done")) continue;
+    lines[{int64_t(step), text_in(line, "split")}] = std::move(line);
   }
-  for (auto& [key, line] : lines) {
-    if (key.second == "end") {
-      run.end = line;
-    } else {
-      (key.second.empty() ? run.training : run.evaluations).push_back(line);
-    }
-  }
-  if (!run.end.is_null() && run.step() > run.end["step"].get<int64_t>())
-    run.end = nullptr;  // resumed with more steps
+  for (auto& [key, line] : lines)
+    (key.second.empty() ? run.training : run.evaluations).push_back(std::move(line));
 }
 
-void read_folder_of_json(const fs::path& folder, std::map<std::string, Json>& into,
-                         std::vector<std::string>& unread) {
+std::map<std::string, Json> json_files(const fs::path& folder) {
+  std::map<std::string, Json> files;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(folder, none)) {
     if (entry.path().extension() != ".json") continue;
     Json json = json_of(text_of(entry.path()));
-    if (json.is_object()) {
-      into[entry.path().stem().string()] = std::move(json);
-    } else {
-      unread.push_back(entry.path().string());
-    }
+    if (json.is_object()) files[entry.path().stem().string()] = std::move(json);
   }
+  return files;
 }
 
 bool is_run(const fs::path& folder) { return fs::exists(folder / "recipe.toml"); }
@@ -122,14 +88,10 @@ double number_in(const Json& object, const std::string& key) {
   return object[key].get<double>();
 }
 
-std::string RunRecord::word(const std::string& key,
-                            const std::string& otherwise) const {
-  const auto at = recipe.find(key);
-  return at == recipe.end() ? otherwise : at->second;
-}
-
-int64_t RunRecord::whole(const std::string& key) const {
-  return std::atoll(word(key, "0").c_str());
+std::string text_in(const Json& object, const std::string& key) {
+  if (!object.is_object() || !object.contains(key) || !object[key].is_string())
+    return "";
+  return object[key].get<std::string>();
 }
 
 const Json& RunRecord::found(const std::string& kind) const {
@@ -139,25 +101,14 @@ const Json& RunRecord::found(const std::string& kind) const {
   return nothing;
 }
 
-int64_t RunRecord::step() const {
-  int64_t last = 0;
-  for (const auto* lines : {&training, &evaluations})
-    if (!lines->empty()) last = std::max(last, lines->back()["step"].get<int64_t>());
-  return last;
-}
-
-int64_t RunRecord::steps() const { return whole("train.steps"); }
-
 RunRecord read_run(const std::string& folder) {
   RunRecord run;
-  run.folder = folder;
   run.name = tail(fs::path(folder), 1);
-  run.recipe = recipe_words(text_of(fs::path(folder) / "recipe.toml"));
-  run.facts = json_of(text_of(fs::path(folder) / "run.json"));
-  if (!run.facts.is_object()) run.facts = nullptr;
+  run.folder = folder;
+  run.summary = std::make_shared<RunSummary>(read_run_summary(folder));
   read_metrics(fs::path(folder) / "metrics.jsonl", run);
-  read_folder_of_json(fs::path(folder) / "eval", run.eval, run.unread);
-  read_folder_of_json(fs::path(folder) / "samples", run.cards, run.unread);
+  run.eval = json_files(fs::path(folder) / "eval");
+  run.cards = json_files(fs::path(folder) / "samples");
   return run;
 }
 

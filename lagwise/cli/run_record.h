@@ -1,36 +1,29 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 namespace lagwise::cli {
 
-/// What the files of a run's folder (docs/runs.md) say, for those who show it: no model
-/// and no data are opened. A run that is still training lacks some files and may end in
-/// half a line; what is missing or cannot be read is left out.
+struct RunSummary;  // cli/run_summary.h
+
+/// All that the files of a run's folder (docs/runs.md) say, for those who show it: no
+/// model and no data are opened. A run that is still training lacks some files and may
+/// end in half a line; what is missing or cannot be read is left out.
 struct RunRecord {
   using Json = nlohmann::json;
 
   std::string folder, name;
-  std::map<std::string, std::string>
-      recipe;                               ///< "model.encoding" -> "rope:layout=half"
-  Json facts;                               ///< run.json, or null
-  std::vector<Json> training, evaluations;  ///< lines of metrics.jsonl, by step
-  Json end;                                 ///< its last line, or null: not done
+  std::shared_ptr<const RunSummary> summary;  ///< never null
+  std::vector<Json> training, evaluations;    ///< lines of metrics.jsonl, by step
   std::map<std::string, Json> eval;   ///< "position-valid" -> eval/position-valid.json
   std::map<std::string, Json> cards;  ///< samples/NAME.json by NAME
-  std::vector<std::string> unread;    ///< files that are no JSON
-
-  std::string word(const std::string& key, const std::string& otherwise = "") const;
-  int64_t whole(const std::string& key) const;  ///< 0 where the recipe does not say
 
   /// eval/KIND-SPLIT.json of the first split there is of test, valid, train; or null.
   const Json& found(const std::string& kind) const;
-
-  int64_t step() const;   ///< the last one a line tells of
-  int64_t steps() const;  ///< that it is to take
 };
 
 RunRecord read_run(const std::string& folder);
@@ -40,7 +33,8 @@ RunRecord read_run(const std::string& folder);
 /// of the paths that tell runs apart.
 std::vector<RunRecord> read_runs(const std::vector<std::string>& folders);
 
-/// A number of a JSON object, or NaN.
+/// A number of a JSON object, or NaN; its text, or nothing.
 double number_in(const nlohmann::json& object, const std::string& key);
+std::string text_in(const nlohmann::json& object, const std::string& key);
 
 }  // namespace lagwise::cli

@@ -19,7 +19,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <type_traits>
 
 #include "hwy/highway.h"
 
@@ -169,32 +168,26 @@ HWY_INLINE int64_t tile_rows(int64_t left) {
   return left;
 }
 
-/// Calls fn with `rows` as a constant.
-template <class Fn>
-HWY_INLINE void with_rows(int64_t rows, const Fn& fn) {
-  switch (rows) {
-    case 6:
-      return fn(std::integral_constant<int, 6>());
-    case 5:
-      return fn(std::integral_constant<int, 5>());
-    case 4:
-      return fn(std::integral_constant<int, 4>());
-    case 3:
-      return fn(std::integral_constant<int, 3>());
-    case 2:
-      return fn(std::integral_constant<int, 2>());
-    default:
-      return fn(std::integral_constant<int, 1>());
-  }
-}
-
-/// tile<rows>, for a number of rows known only at run time.
+/// tile<rows>, for a number of rows known only at run time. A switch written out, not
+/// a lambda for each number: g++ does not inline those, and a tile of depth 64 lasts
+/// hardly longer than passing its arguments through memory.
 template <class T>
 HWY_INLINE void tile_of(int64_t rows, Left<T> a, const T* b, int64_t b_step, T* c,
                         int64_t c_step, int64_t depth, bool keep) {
-  with_rows(rows, [&](auto count) HWY_ATTR {
-    tile<count()>(a, b, b_step, c, c_step, depth, keep);
-  });
+  switch (rows) {
+    case 6:
+      return tile<6>(a, b, b_step, c, c_step, depth, keep);
+    case 5:
+      return tile<5>(a, b, b_step, c, c_step, depth, keep);
+    case 4:
+      return tile<4>(a, b, b_step, c, c_step, depth, keep);
+    case 3:
+      return tile<3>(a, b, b_step, c, c_step, depth, keep);
+    case 2:
+      return tile<2>(a, b, b_step, c, c_step, depth, keep);
+    default:
+      return tile<1>(a, b, b_step, c, c_step, depth, keep);
+  }
 }
 
 /// Nothing to do between two tiles.
@@ -253,6 +246,26 @@ HWY_INLINE void causal_tile(const CausalRead<T>& read, int64_t i, T* HWY_RESTRIC
   });
 }
 
+/// causal_tile<rows>, for a number of rows known only at run time.
+template <class T>
+HWY_INLINE void causal_tile_of(int64_t rows, const CausalRead<T>& read, int64_t i,
+                               T* out, int64_t out_step) {
+  switch (rows) {
+    case 6:
+      return causal_tile<6>(read, i, out, out_step);
+    case 5:
+      return causal_tile<5>(read, i, out, out_step);
+    case 4:
+      return causal_tile<4>(read, i, out, out_step);
+    case 3:
+      return causal_tile<3>(read, i, out, out_step);
+    case 2:
+      return causal_tile<2>(read, i, out, out_step);
+    default:
+      return causal_tile<1>(read, i, out, out_step);
+  }
+}
+
 /// out[rows, panel] = what `read` says.
 template <class T, class Meanwhile>
 HWY_NOINLINE void read_causal(const CausalRead<T>& read, int64_t rows, T* out,
@@ -260,8 +273,7 @@ HWY_NOINLINE void read_causal(const CausalRead<T>& read, int64_t rows, T* out,
   for (int64_t i = 0; i < rows;) {
     const int64_t height = tile_rows(rows - i);
     meanwhile.few();
-    with_rows(height, [&](auto count)
-                          HWY_ATTR { causal_tile<count()>(read, i, out, out_step); });
+    causal_tile_of(height, read, i, out, out_step);
     i += height;
   }
 }

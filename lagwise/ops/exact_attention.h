@@ -12,13 +12,15 @@ struct ExactOptions {
   at::Tensor lag_bias = {};                 ///< [1|H, N+M-1], added after the scale
   at::Tensor lag_keys = {};                 ///< [1|H, N+M-1, D], inside the scale
   at::Tensor lag_values = {};               ///< [1|H, N+M-1, E]
-  c10::optional<int64_t> query_start = {};  ///< key_start + M - N unless given
+  c10::optional<int64_t> query_start = {};  ///< key_start + M - N unless given, with
+                                            ///<   the N, M of each sequence
   int64_t key_start = 0;                    ///< row i stands at query_start + i, key j
                                             ///<   at key_start + j
   c10::optional<int64_t> window = {};       ///< |lag| < window
 
   /// Ragged batches: see ops/sequences.h. Each sequence counts its rows from its own
-  /// beginning, and packed ones have M - N of their own.
+  /// beginning. Unless query_start is given its last query stands at its last key, so a
+  /// causal step over caches of different lengths sees each of them to its end.
   at::Tensor lengths = {}, key_lengths = {};        ///< [B]
   at::Tensor cu_seqlens = {}, key_cu_seqlens = {};  ///< [S + 1], B = 1
 };
@@ -30,7 +32,9 @@ struct ExactOptions {
 ///     o_i  = sum over visible j of softmax_j(s_i)_j (v_j + lag_values[c])
 ///
 /// Shapes  q [B, H, N, D], k [B, H, M, D], v [B, H, M, E] -> [B, H, N, E].
-///         Tables by lag hold rows, not positions: they are the same for any start.
+///         Tables by lag hold rows, not positions: they are the same for any start. A
+///         ragged batch without query_start reads entry (lag) + N - 1, which is c where
+///         a sequence fills its places.
 /// Rows that see nothing, or belong to no sequence, give zeros.
 /// Maths   docs/maths/exact_attention.md
 at::Tensor exact_attention(const at::Tensor& q, const at::Tensor& k,

@@ -15,6 +15,7 @@
 #include "lagwise/ops/exact_problem.h"
 #include "lagwise/ops/exact_reference.h"
 #include "lagwise/ops/linear_layout.h"
+#include "lagwise/ops/pairs_runner.h"
 
 namespace lagwise::ops {
 namespace {
@@ -106,31 +107,6 @@ ExactProblem lay_out(ExactProblem p, int layout) {
   }
 }
 
-// f32: at most twice the error of plain torch in f32, or four units in the last place
-// of the tensor's largest number, where torch happens to be exact.
-void expect_no_worse_than_torch(const Outcome& ours, const Outcome& torch,
-                                const Outcome& exact) {
-  for (size_t i = 0; i < exact.size(); ++i) {
-    const at::Tensor& have = ours[i].value;
-    const at::Tensor want = testing::or_zeros(exact[i].value, have);
-    const double torch_error =
-        testing::distance(testing::or_zeros(torch[i].value, have), want);
-    const double floor = 4 * 1.2e-7 * testing::largest(want) + 1e-7;
-    EXPECT_LE(testing::distance(have, want), 2 * torch_error + floor)
-        << ours[i].name << ": plain torch errs by " << torch_error
-        << ", largest number " << testing::largest(want);
-  }
-}
-
-Outcome run_operator(const ExactProblem& p) {
-  const Outcome ours = testing::run(exact_attention, p);
-  for (const testing::Result& x : ours) {
-    EXPECT_TRUE(x.value.defined()) << x.name << " got no gradient";
-    EXPECT_EQ(x.value.scalar_type(), p.q.scalar_type()) << x.name;
-  }
-  return ours;
-}
-
 class ExactAttentionPairs : public ::testing::TestWithParam<Choice> {};
 
 TEST_P(ExactAttentionPairs, MatchesTheDefinitionWithEveryGradient) {
@@ -140,14 +116,9 @@ TEST_P(ExactAttentionPairs, MatchesTheDefinitionWithEveryGradient) {
                                    ? lay_out(problem_of(GetParam()), layout)
                                    : problem_of(GetParam());
   const Outcome exact = testing::run(reference::exact_attention, problem);
-  {
-    SCOPED_TRACE("f64");
-    testing::expect_close(run_operator(lay_out(problem, layout)), exact, 1e-10);
-  }
-  SCOPED_TRACE("f32");
-  const ExactProblem p = lay_out(testing::cast(problem, at::kFloat), layout);
-  expect_no_worse_than_torch(run_operator(p),
-                             testing::run(reference::exact_attention, p), exact);
+  testing::expect_definition(exact_attention, reference::exact_attention, exact,
+                             lay_out(problem, layout),
+                             lay_out(testing::cast(problem, at::kFloat), layout));
 }
 
 std::string name_of(const ::testing::TestParamInfo<Choice>& info) {
@@ -168,15 +139,8 @@ INSTANTIATE_TEST_SUITE_P(Every, ExactAttentionPairs, ::testing::ValuesIn(cases()
                          name_of);
 
 TEST(PairsOfExactAttention, CoverEveryLegalPairOfValues) {
-  const auto wanted = lagwise::testing::legal_pairs(kSizes, is_legal);
-  auto missing = wanted;
-  for (const Choice& c : cases())
-    for (const Pair& pair : lagwise::testing::pairs_of(c)) {
-      EXPECT_TRUE(is_legal(pair));
-      missing.erase(pair);
-    }
-  EXPECT_TRUE(missing.empty());
-  std::cout << cases().size() << " cases cover " << wanted.size() << " pairs\n";
+  const size_t pairs = testing::expect_cover(cases(), kSizes, is_legal);
+  std::cout << cases().size() << " cases cover " << pairs << " pairs\n";
 }
 
 }  // namespace

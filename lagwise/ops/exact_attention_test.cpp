@@ -109,23 +109,56 @@ TEST(ExactAttention, APackedSequenceWithACacheEqualsItselfAlone) {
   packed.cu_seqlens = at::tensor(std::vector<int64_t>{0, 21, 30, 35}, at::kLong);
   packed.key_cu_seqlens = at::tensor(std::vector<int64_t>{0, 40, 70, 75}, at::kLong);
   for (at::Tensor* t : {&own.lag_bias, &own.lag_keys, &own.lag_values})
-    *t = t->narrow(1, 75 - 30, 9 + 30 - 1);  // lags -29 .. 8
+    *t = t->narrow(1, 35 - 9, 9 + 30 - 1);  // lags -8 .. 29, entry lag + N - 1
   const at::Tensor all = exact_attention(p.q, p.k, p.v, packed);
   const at::Tensor alone = exact_attention(p.q.slice(2, 21, 30), p.k.slice(2, 40, 70),
                                            p.v.slice(2, 40, 70), own);
   EXPECT_TRUE(all.slice(2, 21, 30).equal(alone));
 }
 
-// Decoding with a cache: a causal row of each batch row sees its own number of keys.
+// One row of a padded batch as a call of its own: its queries, its keys, its lags.
+at::Tensor row_alone(const ExactProblem& p, int64_t b, int64_t queries, int64_t keys) {
+  ExactOptions own = p.options;
+  own.lengths = own.key_lengths = at::Tensor();
+  for (at::Tensor* t : {&own.lag_bias, &own.lag_keys, &own.lag_values})
+    if (t->defined()) *t = t->narrow(1, p.q.size(2) - queries, queries + keys - 1);
+  const auto cut = [&](const at::Tensor& x, int64_t count) {
+    return x.slice(0, b, b + 1).slice(2, 0, count);
+  };
+  return exact_attention(cut(p.q, queries), cut(p.k, keys), cut(p.v, keys), own);
+}
+
+// Decoding with padded caches: the last query of each row stands at its own last key,
+// and reads the tables by the lag that gives.
+TEST(ExactAttention, EachRowOfAPaddedBatchStandsAtItsOwnLastKey) {
+  for (const bool with_lengths : {false, true})
+    for (const int64_t window : {0, 6}) {
+      ExactProblem p = testing::random_exact({4, 2, 4, 50, 9, 5, 2, 1, 1}, causal());
+      if (window > 0) p.options.window = window;
+      const std::vector<int64_t> keys = {50, 17, 3, 0};  // 3: the first query is blind
+      const std::vector<int64_t> queries = with_lengths
+                                               ? std::vector<int64_t>{4, 1, 3, 2}
+                                               : std::vector<int64_t>{4, 4, 4, 4};
+      p.options.key_lengths = at::tensor(keys, at::kLong);
+      if (with_lengths) p.options.lengths = at::tensor(queries, at::kLong);
+      const at::Tensor out = attend(p);
+      for (int64_t b = 0; b < 3; ++b) {
+        const int64_t n = queries[size_t(b)], m = keys[size_t(b)];
+        EXPECT_TRUE(out.slice(0, b, b + 1).slice(2, 0, n).equal(row_alone(p, b, n, m)))
+            << "row " << b << ", window " << window;
+        EXPECT_EQ(testing::largest(out[b].slice(1, n)), 0.0);
+      }
+      EXPECT_EQ(testing::largest(out[3]), 0.0);
+    }
+}
+
+// Starts that are given hold for every row, whatever its length.
 TEST(ExactAttention, KeysPastTheirLengthAreHiddenFromEveryQuery) {
   ExactProblem p = testing::random_exact({3, 2, 4, 50, 9, 5}, causal());
+  p.options.query_start = 46;
   p.options.key_lengths = at::tensor(std::vector<int64_t>{50, 17, 0}, at::kLong);
   const at::Tensor out = attend(p);
-  ExactOptions own = causal();
-  own.query_start = 46;
-  const auto first = [](const at::Tensor& x) { return x.slice(0, 1, 2); };
-  EXPECT_TRUE(out.slice(0, 1, 2).equal(exact_attention(
-      first(p.q), first(p.k).slice(2, 0, 17), first(p.v).slice(2, 0, 17), own)));
+  EXPECT_TRUE(out.slice(0, 1, 2).equal(row_alone(p, 1, 4, 17)));
   EXPECT_GT(testing::largest(out[0]), 0.0);
   EXPECT_EQ(testing::largest(out[2]), 0.0);
 }

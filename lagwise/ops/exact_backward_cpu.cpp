@@ -126,7 +126,7 @@ class Backward {
     const auto add = [&](const at::Tensor& table, const at::Tensor& part) {
       if (!table.defined()) return;
       table[table.size(0) == 1 ? 0 : piece.head]
-          .narrow(0, first_lag(call_, piece), part.size(0))
+          .narrow(0, piece.first_lag, part.size(0))
           .add_(part);
     };
     add(to_.lag_bias, strip.lag_bias);

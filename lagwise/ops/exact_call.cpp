@@ -50,13 +50,21 @@ void check_tables(ExactCall& call, const ExactOptions& options) {
       table(call, "lag_values", "[1 or H, N+M-1, E]", options.lag_values, call.e);
 }
 
-/// Where query 0 of a sequence stands, counted from its key 0. Unless given, the last
-/// query of a padded batch stands at its last place for a key, real or not, and that
-/// of a packed sequence at its last key.
-int64_t shift_of(const ExactCall& call, const ExactOptions& options,
-                 const Sequence& at) {
-  if (options.query_start) return *options.query_start - options.key_start;
-  return options.cu_seqlens.defined() ? at.keys - at.queries : call.m - call.n;
+/// Rows and keys of one sequence, and how they stand to each other. Starts that are
+/// given hold for every sequence, and so does the entry of a pair (i, j). Otherwise the
+/// last query of each sequence stands at its last key, whatever was padded behind
+/// them, and a pair with lag c reads entry c + N - 1.
+ExactPiece piece_of(const ExactCall& call, const ExactOptions& options,
+                    const Sequence& at, int64_t head) {
+  ExactPiece piece{at.row, head, at.query_begin, at.queries, at.key_begin, at.keys,
+                   0,      0};
+  piece.shift = at.keys - at.queries;
+  piece.first_lag = call.n - at.queries;
+  if (options.query_start) {
+    piece.shift = *options.query_start - options.key_start;
+    piece.first_lag = call.m - at.keys;
+  }
+  return piece;
 }
 
 void cut(ExactCall& call, const ExactOptions& options) {
@@ -70,8 +78,7 @@ void cut(ExactCall& call, const ExactOptions& options) {
     if (at.queries == 0 || at.keys == 0) continue;
     covered += at.queries;
     for (int64_t h = 0; h < call.h; ++h)
-      call.pieces.push_back({at.row, h, at.query_begin, at.queries, at.key_begin,
-                             at.keys, shift_of(call, options, at)});
+      call.pieces.push_back(piece_of(call, options, at, h));
   }
   call.covers = covered == call.b * call.n;
 }

@@ -14,6 +14,7 @@ struct ExactPiece {
   int64_t row, rows;  ///< queries [row, row + rows)
   int64_t key, keys;  ///< keys [key, key + keys)
   int64_t shift;      ///< position of its first query - that of its first key
+  int64_t first_lag;  ///< the table entry that its first query and last key share
 };
 
 /// A call of exact attention after all checks. Tensors are dense.

@@ -4,19 +4,14 @@
 
 #include "lagwise/ops/exact_call.h"
 #include "lagwise/ops/exact_waves.h"
-#include "lagwise/ops/heads.h"
+#include "lagwise/ops/grouped_tasks.h"
 
 namespace lagwise::ops {
 namespace {
 
 using kernels::kExactRows;
 
-/// A block of rows of one piece: the unit of work a thread takes.
-struct RowBlock {
-  size_t piece;
-  int64_t begin, end;
-};
-
+/// Rows that a thread takes at once.
 constexpr int64_t kBlockRows = 2 * kExactRows;
 
 template <class T>
@@ -31,13 +26,11 @@ void forward(const ExactCall& call, const ExactForward& to) {
   const auto waves = waves_of(sizes, sizeof(T));
   at::Tensor space;
   for (size_t wave = 0; wave + 1 < waves.size(); ++wave) {
-    std::vector<int64_t> offset;
-    std::vector<RowBlock> blocks;
+    std::vector<int64_t> offset, blocks;
     int64_t used = 0;
     for (size_t i = waves[wave]; i < waves[wave + 1]; ++i) {
       offset.push_back(used), used += sizes[i];
-      for (int64_t row = 0; row < call.pieces[i].rows; row += kBlockRows)
-        blocks.push_back({i, row, std::min(row + kBlockRows, call.pieces[i].rows)});
+      blocks.push_back((call.pieces[i].rows + kBlockRows - 1) / kBlockRows);
     }
     if (!space.defined() || space.numel() < used)
       space = at::empty({used}, call.q.options());
@@ -48,14 +41,14 @@ void forward(const ExactCall& call, const ExactForward& to) {
       const size_t i = waves[wave] + static_cast<size_t>(task);
       kernels::exact_pack<T>(head_of<T>(call, call.pieces[i]), packed(i));
     });
-    const auto tasks = static_cast<int64_t>(blocks.size());
-    for_each_task<T>(tasks, scratch, [&](int64_t task, T* own) {
+    for_each_grouped_task<T>(blocks, scratch, [&](int64_t group, int64_t task, T* own) {
+      const size_t i = waves[wave] + static_cast<size_t>(group);
+      const ExactPiece& piece = call.pieces[i];
       // The last rows of a causal head take longest: begin with them.
-      const RowBlock& block = blocks[static_cast<size_t>(tasks - 1 - task)];
-      const ExactPiece& piece = call.pieces[block.piece];
-      kernels::exact_rows<T>(head_of<T>(call, piece), packed(block.piece), block.begin,
-                             block.end,
-                             rows_of<T>(to.out, piece, piece.row, piece.rows),
+      const int64_t block = blocks[static_cast<size_t>(group)] - 1 - task;
+      const int64_t end = std::min((block + 1) * kBlockRows, piece.rows);
+      kernels::exact_rows<T>(head_of<T>(call, piece), packed(i), block * kBlockRows,
+                             end, rows_of<T>(to.out, piece, piece.row, piece.rows),
                              rows_of<T>(to.stats, piece, piece.row, piece.rows), own);
     });
   }

@@ -13,6 +13,7 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -49,16 +50,23 @@ inline Pairs pairs(const at::Tensor& q, const at::Tensor& k,
           {key.sequence.unsqueeze(0), key.row.unsqueeze(0)}};
 }
 
-/// Where row 0 stands, counted from key 0: a number, or one for each row [N, 1].
+/// Where row 0 stands, counted from key 0, [B|1, 1, N|1, 1]: one number for all, or
+/// that of each sequence.
 inline at::Tensor shift(const at::Tensor& q, const at::Tensor& k,
                         const ExactOptions& options, const Pairs& at) {
   const int64_t n = q.size(2), m = k.size(2);
   if (options.query_start)
-    return at::full({1, 1}, *options.query_start - options.key_start, at::kLong);
-  if (!options.key_cu_seqlens.defined()) return at::full({1, 1}, m - n, at::kLong);
+    return at::full({1, 1, 1, 1}, *options.query_start - options.key_start, at::kLong);
+  const at::Tensor &rows = options.lengths, &keys = options.key_lengths;
+  if (keys.defined()) {
+    const at::Tensor last = keys.to(at::kLong).reshape({-1, 1, 1, 1});
+    return rows.defined() ? last - rows.to(at::kLong).reshape({-1, 1, 1, 1}) : last - n;
+  }
+  if (!options.key_cu_seqlens.defined())
+    return at::full({1, 1, 1, 1}, m - n, at::kLong);
   const at::Tensor more = options.key_cu_seqlens.to(at::kLong).diff() -
                           options.cu_seqlens.to(at::kLong).diff();
-  return more.index_select(0, at.query.sequence.squeeze(1)).unsqueeze(1);
+  return more.index_select(0, at.query.sequence.squeeze(1)).reshape({1, 1, -1, 1});
 }
 
 /// True where row i may see key j, [B, 1, N, M].
@@ -81,12 +89,17 @@ inline at::Tensor visible(const at::Tensor& q, const at::Tensor& k,
   return seen.logical_and(at.query.sequence.eq(at.key.sequence));
 }
 
-/// The table entry of each pair, i - j + M - 1, [B, H, N, M].
+/// The table entry of each pair, [B, H, N, M]: i - j + M - 1 if starts are given, else
+/// (lag) + N - 1. Pairs that belong to no sequence read any.
 inline at::Tensor lag_index(const at::Tensor& q, const at::Tensor& k,
                             const ExactOptions& options) {
   const int64_t n = q.size(2), m = k.size(2);
   const auto at = pairs(q, k, options);
-  return (at.query.row - at.key.row + (m - 1)).expand({q.size(0), q.size(1), n, m});
+  const at::Tensor rows = (at.query.row - at.key.row).reshape({1, 1, n, m});
+  const at::Tensor entry =
+      options.query_start ? rows + (m - 1) : rows + shift(q, k, options, at) + (n - 1);
+  return entry.clamp(0, std::max<int64_t>(0, n + m - 2))
+      .expand({q.size(0), q.size(1), n, m});
 }
 
 inline at::Tensor exact_attention(const at::Tensor& q, const at::Tensor& k,

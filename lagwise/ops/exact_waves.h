@@ -21,19 +21,12 @@ MatView<T> rows_of(const at::Tensor& x, const ExactPiece& piece, int64_t begin,
   return {data, count, width, width, 1};
 }
 
-/// The entry of a table that the first query and the last key of a piece share. Tables
-/// count rows from where a sequence begins.
-inline int64_t first_lag(const ExactCall& call, const ExactPiece& piece) {
-  return call.m - piece.keys;
-}
-
 /// The entries of a dense table [1|H, L, width] that a piece can reach.
 template <class T>
-MatView<const T> table_of(const ExactCall& call, const at::Tensor& x,
-                          const ExactPiece& piece) {
+MatView<const T> table_of(const at::Tensor& x, const ExactPiece& piece) {
   if (!x.defined()) return {};
   const int64_t width = x.size(2), head = x.size(0) == 1 ? 0 : piece.head;
-  return {x.data_ptr<T>() + (head * x.size(1) + first_lag(call, piece)) * width,
+  return {x.data_ptr<T>() + (head * x.size(1) + piece.first_lag) * width,
           piece.rows + piece.keys - 1, width, width, 1};
 }
 
@@ -46,9 +39,9 @@ kernels::ExactHead<T> head_of(const ExactCall& call, const ExactPiece& piece) {
       .v = rows_of<const T>(call.v, piece, piece.key, piece.keys)};
   head.scale = static_cast<T>(call.scale);
   head.sight = {call.causal, piece.shift, call.window};
-  head.lag_bias = table_of<T>(call, call.lag_bias, piece);
-  head.lag_keys = table_of<T>(call, call.lag_keys, piece);
-  head.lag_values = table_of<T>(call, call.lag_values, piece);
+  head.lag_bias = table_of<T>(call.lag_bias, piece);
+  head.lag_keys = table_of<T>(call.lag_keys, piece);
+  head.lag_values = table_of<T>(call.lag_values, piece);
   head.lag_zero = piece.keys - 1;
   return head;
 }

@@ -18,6 +18,7 @@
 #include "lagwise/ops/linear_outcome.h"
 #include "lagwise/ops/linear_problem.h"
 #include "lagwise/ops/linear_reference.h"
+#include "lagwise/ops/pairs_runner.h"
 
 namespace lagwise::ops {
 namespace {
@@ -110,23 +111,6 @@ std::string name_of(const ::testing::TestParamInfo<Choice>& info) {
   return text;
 }
 
-// f32: at most twice the error of plain torch in f32. Where torch happens to be
-// exact (one row, one column) that would demand exactness of us too, so four
-// units in the last place of the tensor's largest number are always allowed.
-void expect_no_worse_than_torch(const Outcome& ours, const Outcome& torch,
-                                const Outcome& exact) {
-  for (size_t i = 0; i < exact.size(); ++i) {
-    const at::Tensor& have = ours[i].value;
-    const at::Tensor want = testing::or_zeros(exact[i].value, have);
-    const double torch_error =
-        testing::distance(testing::or_zeros(torch[i].value, have), want);
-    const double floor = 4 * 1.2e-7 * testing::largest(want) + 1e-7;
-    EXPECT_LE(testing::distance(have, want), 2 * torch_error + floor)
-        << ours[i].name << ": plain torch errs by " << torch_error
-        << ", largest number " << testing::largest(want);
-  }
-}
-
 class LinearAttentionPairs : public ::testing::TestWithParam<Choice> {};
 
 // The operator's results in one type. The layout comes after the cast, which
@@ -136,43 +120,20 @@ Problem typed_problem(const Choice& c, const Problem& exact, at::ScalarType type
                           static_cast<Layout>(at(c, kLayout)));
 }
 
-Outcome run_operator(const Problem& p) {
-  const Outcome ours = testing::run(linear_attention_stateful, p);
-  for (const testing::Result& x : ours) {
-    EXPECT_TRUE(x.value.defined()) << x.name << " got no gradient";
-    EXPECT_EQ(x.value.scalar_type(), p.q.scalar_type()) << x.name;
-  }
-  return ours;
-}
-
 TEST_P(LinearAttentionPairs, MatchesTheDefinitionWithEveryGradient) {
   const Problem problem = problem_of(GetParam());
   const Outcome exact = testing::run(reference::linear_attention, problem);
-  {
-    SCOPED_TRACE("f64");
-    const Problem p = typed_problem(GetParam(), problem, at::kDouble);
-    testing::expect_close(run_operator(p), exact, 1e-10);
-  }
-  SCOPED_TRACE("f32");
-  const Problem p = typed_problem(GetParam(), problem, at::kFloat);
-  expect_no_worse_than_torch(run_operator(p), testing::run(bench::torch_linear, p),
-                             exact);
+  testing::expect_definition(linear_attention_stateful, bench::torch_linear, exact,
+                             typed_problem(GetParam(), problem, at::kDouble),
+                             typed_problem(GetParam(), problem, at::kFloat));
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, LinearAttentionPairs, ::testing::ValuesIn(cases()),
                          name_of);
 
 TEST(PairsOfLinearAttention, CoverEveryLegalPairOfValues) {
-  const auto wanted = lagwise::testing::legal_pairs(kSizes, is_legal);
-  auto missing = wanted;
-  for (const Choice& c : cases()) {
-    for (const Pair& pair : lagwise::testing::pairs_of(c)) {
-      EXPECT_TRUE(is_legal(pair));
-      missing.erase(pair);
-    }
-  }
-  EXPECT_TRUE(missing.empty());
-  std::cout << cases().size() << " cases cover " << wanted.size() << " pairs\n";
+  const size_t pairs = testing::expect_cover(cases(), kSizes, is_legal);
+  std::cout << cases().size() << " cases cover " << pairs << " pairs\n";
 }
 
 }  // namespace
