@@ -12,6 +12,7 @@
 #include "lagwise/cli/kernel_chart.h"
 #include "lagwise/cli/report_page.h"
 #include "lagwise/core/errors.h"
+#include "lagwise/models/model.h"
 #include "lagwise/train/run.h"
 
 namespace lagwise::cli {

@@ -56,7 +56,8 @@ void check_tables(ExactCall& call, const ExactOptions& options) {
 /// them, and a pair with lag c reads entry c + N - 1.
 ExactPiece piece_of(const ExactCall& call, const ExactOptions& options,
                     const Sequence& at, int64_t head) {
-  ExactPiece piece{at.row, head, at.query_begin, at.queries, at.key_begin, at.keys};
+  ExactPiece piece{at.row, head, at.query_begin, at.queries, at.key_begin, at.keys,
+                   0,      0};
   piece.shift = at.keys - at.queries;
   piece.first_lag = call.n - at.queries;
   if (options.query_start) {

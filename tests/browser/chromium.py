@@ -179,10 +179,13 @@ class Tab:
                     found.append(f"asked the network for {address}")
         return found
 
-    def screenshot(self, file, whole=True):
-        size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": self.width, "height": size["height"], "scale": 1}
-        more = {"clip": clip, "captureBeyondViewport": True} if whole else {}
-        picture = self.call("Page.captureScreenshot", format="png", **more)["data"]
+    def screenshot(self, file, of="html"):
+        """A picture of an element, whole; "html": of the page."""
+        box = self.value(f"(() => {{ const b = document.querySelector({json.dumps(of)})"
+                         ".getBoundingClientRect();"
+                         "return [b.x + scrollX, b.y + scrollY, b.width, b.height]; })()")
+        clip = dict(zip(("x", "y", "width", "height"), box), scale=1)
+        picture = self.call("Page.captureScreenshot", format="png", clip=clip,
+                            captureBeyondViewport=True)["data"]
         with open(file, "wb") as out:
             out.write(base64.b64decode(picture))

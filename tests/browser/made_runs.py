@@ -68,7 +68,17 @@ def position(loss, rise, dice):
                        "difference_error": 0.008}
         buckets.append(bucket)
     return {"split": "test", "trained": LENGTH, "length": 4 * LENGTH, "windows": 64,
-            "step": 1000, "buckets": buckets}
+            "step": 1000, "buckets": buckets, "spans": spans(buckets)}
+
+
+def spans(buckets):
+    """Half a training length to one, one to two, two to four."""
+    made = []
+    for end in (LENGTH, 2 * LENGTH, 4 * LENGTH):
+        inside = [b for b in buckets if end // 2 <= b["begin"] and b["end"] <= end]
+        mean = {key: sum(b[key] for b in inside) / len(inside) for key in ("loss", "restart")}
+        made.append({"begin": end // 2, "end": end, **mean})
+    return made
 
 
 def stream(loss, rise, speed):
@@ -85,7 +95,46 @@ def card(name, number, dice):
     words = "and the groove goes on with bass and drums until the morning comes again".split()
     text = " ".join(dice.choice(words) for _ in range(60))
     return {"prompt": f"Take {number}: the bass begins, ", "text": text, "seed": number,
-            "temperature": 0.9, "top_p": 0.95, "tokens_per_second": 5200, "run": name}
+            "temperature": 0.9, "top_p": 0.95, "run": name}
+
+
+def groove(number, drift, dice, bars=48):
+    """Bass, chords and drums; after the training length notes go astray, by `drift`."""
+    chords = [(0, 4, 7), (5, 9, 12), (7, 11, 14), (-3, 0, 4)]
+    bass, comp, drums = [], [], []
+    for bar in range(bars):
+        wild = drift * max(0, bar - 16) / bars
+        astray = lambda: dice.randrange(-5, 6) if dice.random() < wild else 0
+        chord = chords[(bar + number) % 4]
+        for eighth in range(8):
+            at = 1920 * bar + 240 * eighth
+            if dice.random() < 0.8:
+                bass.append([at, at + 210, 36 + chord[0] + astray(), 90])
+            drums.append([at, at + 60, 42, 60])
+            if eighth in (0, 5):
+                drums.append([at, at + 60, 36, 110])
+            if eighth in (2, 6) and dice.random() > wild:
+                drums.append([at, at + 60, 38, 100])
+            if eighth in (0, 3, 6):
+                comp += [[at, at + 420, 60 + p + astray(), 70] for p in chord]
+    tracks = [("bass", 0, 33, bass), ("chords", 1, 4, comp), ("drums", 9, 0, drums)]
+    return {"ticks_per_beat": 480, "us_per_beat": 576923, "end": 1920 * bars,
+            "prompt_end": 1920 * 6, "trained_end": 1920 * 16,
+            "tracks": [{"name": name, "channel": channel, "program": program, "notes": notes}
+                       for name, channel, program, notes in tracks]}
+
+
+def continuations(rise, dice):
+    def likeness(first, fall):
+        return {"mean": [first - fall * i + dice.gauss(0, 0.005) for i in range(4)],
+                "error": [0.02] * 4}
+
+    def part():
+        return {"written": likeness(0.75, max(0, rise) / 3), "truth": likeness(0.82, 0.005),
+                "shuffled": likeness(0.42, 0)}
+
+    return {"split": "test", "trained": LENGTH, "count": 50, "tokens_per_second": 5200,
+            "time_pitch": part(), "onset_duration": part()}
 
 
 def make(folder, steps=1000):
@@ -101,8 +150,14 @@ def make(folder, steps=1000):
         if done:
             write(run / "eval/position-test.json", position(loss, rise, dice))
             write(run / "eval/stream-test.json", stream(loss, rise, speed))
+            write(run / "eval/metric-test.json", {"split": "test", "metric": "nats per token",
+                                                  "value": loss, "loss": loss, "step": steps})
+            write(run / "eval/continuations-test.json", continuations(rise, dice))
             for sample in (1, 2):
                 write(run / f"samples/take-{sample}.json", card(name, sample, dice))
+                music = {"prompt": f"song {sample}", "text": "", "seed": sample,
+                         "music": groove(sample, 9 * max(0, rise), dice)}
+                write(run / f"samples/song-{sample}.json", music)
 
 
 if __name__ == "__main__":

@@ -134,6 +134,63 @@ class PageTest(unittest.TestCase):
         for row, bucket in zip(rows, found["buckets"]):
             self.assertAlmostEqual(float(row["none"]), bucket["loss"], delta=1e-5)
 
+    def test_draws_and_plays_music(self):
+        for width in (360, 1280):
+            tab = self.open(width)
+            self.assertEqual(len(self.texts(tab, ".music .roll")), 4)
+            self.assertEqual(self.texts(tab, ".music .legend .key"), ["bass", "chords", "drums"])
+            inked = tab.value("(() => { const c = document.querySelector('.roll canvas');"
+                              "const d = c.getContext('2d').getImageData(0, 0, c.width, c.height)"
+                              ".data; let n = 0; for (let i = 3; i < d.length; i += 4) n += d[i] > 0;"
+                              "return n / (c.width * c.height); })()")
+            self.assertGreater(inked, 0.02)
+            tab.click(".music .play")
+            cursor = "document.querySelector('.cursor').style.transform"
+            first = tab.value(cursor)
+            time.sleep(1)
+            self.assertNotEqual(tab.value(cursor), first, "the cursor stands still")
+            tab.screenshot(FOLDER / f"music-{width}.png", of=".music")
+            tab.click(".music .play")
+            self.assertEqual(self.texts(tab, ".music .play")[0], "▶ Play")
+            stopped = tab.value(cursor)
+            time.sleep(0.3)
+            self.assertEqual(tab.value(cursor), stopped)
+
+    def test_seeks_changes_tempo_and_mutes(self):
+        tab = self.open(1280)
+        change = ("(() => { const n = document.querySelector(%s); n.value = %s;"
+                  "n.dispatchEvent(new Event('input')); })()")
+        tab.value(change % (json.dumps("[aria-label='Place in the piece']"), 96))
+        shown = self.texts(tab, ".transport .time")
+        self.assertEqual(shown, ["0:55 / 1:50", "104 bpm"])
+        tab.value(change % (json.dumps("[aria-label='Tempo, percent']"), 200))
+        self.assertEqual(self.texts(tab, ".transport .time"), ["0:27 / 0:55", "208 bpm"])
+        tab.click(".music .legend .key")
+        self.assertEqual(tab.value("document.querySelector('.music .legend .key').ariaPressed"),
+                         "false")
+
+    def test_the_sound_is_not_silence(self):
+        tab = self.open(1280)
+        loudness = """(async () => {
+          const music = lagwise.data.sections.flatMap((s) => s.blocks)
+            .find((b) => b.kind === 'music');
+          const roll = music.pieces[0].rolls[0];
+          const found = [];
+          for (const tracks of [...roll.tracks.map((t) => [t]), roll.tracks, []]) {
+            const buffer = await lagwise.render({...roll, tracks}, 4);
+            const samples = buffer.getChannelData(0);
+            const power = samples.reduce((sum, x) => sum + x * x, 0) / samples.length;
+            const peak = samples.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
+            found.push([Math.sqrt(power), peak]);
+          }
+          return found;
+        })()"""
+        found = tab.value(loudness)
+        for loud, peak in found[:-1]:  # each track, then all of them
+            self.assertGreater(loud, 0.005)
+            self.assertLess(peak, 1)
+        self.assertEqual(found[-1], [0, 0])  # nothing played, nothing heard
+
     def test_every_letter_stands_out(self):
         """Contrast of text against its card, 4.5 : 1 (WCAG AA), in both themes."""
         tab = self.open(1280)

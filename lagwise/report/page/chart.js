@@ -130,21 +130,31 @@ class Chart {
       parts.push(svg('path', {class: series.dashed ? 'curve dashed' : 'curve',
                               stroke: colour, d: `M${path(piece)}`}));
       if (series.dashed) continue;
-      const every = Math.max(1, Math.ceil(piece.length / 12));
-      piece.forEach(([x, y], i) => (i % every === 0 || i === piece.length - 1) && parts.push(
-        svg('path', {class: 'point', d: this.who.mark(keyOf(series)), fill: colour,
-                     transform: `translate(${x.toFixed(1)},${y.toFixed(1)}) scale(0.8)`})));
+      parts.push(...this.marks(piece, keyOf(series)));
     }
     return parts;
+  }
+
+  /** Along a curve, with room between them. */
+  marks(points, name) {
+    const spread = [];
+    for (const [x, y] of points)
+      if (!spread.length || x - spread.at(-1)[0] >= 26) spread.push([x, y]);
+    return spread.map(([x, y]) => svg('path', {
+      class: 'point', d: this.who.mark(name), fill: this.who.colour(name),
+      transform: `translate(${x.toFixed(1)},${y.toFixed(1)}) scale(0.8)`}));
   }
 
   /** Names at the ends of the curves, pushed apart where they would overlap. */
   names() {
     const {f} = this;
     const ends = [];
+    const early = [];  // a run that is behind: its name stands above the end
     for (const series of this.visible()) {
       const last = this.pieces(series.x, series.y).at(-1)?.at(-1);
-      if (last && !series.dashed) ends.push({name: keyOf(series), x: last[0], y: last[1]});
+      if (!last || (series.dashed && series.of)) continue;
+      const end = {name: keyOf(series), x: last[0], y: last[1]};
+      (end.x < f.right - 40 ? early : ends).push(end);
     }
     ends.sort((a, b) => a.y - b.y);
     ends.forEach((end, i) => {
@@ -155,10 +165,12 @@ class Chart {
       end.at = Math.min(end.at, floor);
       floor = end.at - 15;
     }
-    return ends.map(({name, x, y, at}) => svg('g', {class: 'name'},
+    const text = (name, x, y) => svg('text', {x, y, fill: this.who.colour(name)},
+                                     name.length > 25 ? `${name.slice(0, 24)}…` : name);
+    return [...ends.map(({name, x, y, at}) => svg('g', {class: 'name'},
       svg('path', {d: `M${x + 6},${y}L${f.right + 8},${at}`, stroke: this.who.colour(name)}),
-      svg('text', {x: f.right + 11, y: at + 4, fill: this.who.colour(name)},
-          name.length > 25 ? `${name.slice(0, 24)}…` : name)));
+      text(name, f.right + 11, at + 4))),
+            ...early.map(({name, x, y}) => svg('g', {class: 'name'}, text(name, x + 7, y + 4)))];
   }
 
   /** In words, for those who do not see it. */

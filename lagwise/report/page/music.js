@@ -70,6 +70,7 @@ class MusicCard {
     const node = el('div', {class: 'take'},
                     el('h4', {}, button, this.who.swatch(run), run,
                        note ? el('small', {}, note) : null), view.scroller);
+    view.scroller.addEventListener('keydown', (event) => this.key(event, view.roll));
     const update = () => { node.hidden = !this.who.shows(run); };
     this.who.watch(update);
     update();
@@ -86,6 +87,22 @@ class MusicCard {
     }}, el('span', {class: 'chip', style: `background: ${colour}`}), name);
     button.setAttribute('aria-pressed', !this.silent.has(name));
     return button;
+  }
+
+  /** In a roll: space plays and stops, arrows go a bar back and on. */
+  key(event, roll) {
+    const bars = {ArrowLeft: -1, ArrowRight: 1, ' ': 0}[event.key];
+    if (bars === undefined) return;
+    event.preventDefault();
+    const {player} = this;
+    if (bars) {
+      if (player.roll !== roll) player.load(roll, player.at);
+      player.seek(player.beat() + bars * roll.bar);
+    } else if (player.roll === roll) {
+      this.toggle();
+    } else {
+      this.start(roll, player.beat());
+    }
   }
 
   start(roll, beat) {

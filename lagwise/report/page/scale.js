@@ -48,12 +48,17 @@ class Scale {
     return {values, step: values[0]};
   }
 
-  /** Widened, so that a linear axis begins and ends at a tick. */
+  /** Widened, so that curves keep off its ends; to halves of steps where it is linear. */
   widened(count) {
-    if (this.logarithmic) return this;
+    if (this.logarithmic) {
+      const more = (this.high / this.low) ** 0.04;
+      return new Scale(this.low / more, this.high * more, true);
+    }
     const step = niceStep((this.high - this.low) / Math.max(1, count)) / 2;
-    return new Scale(Math.floor(this.low / step + 1e-6) * step,
-                     Math.ceil(this.high / step - 1e-6) * step, false);
+    const more = 0.02 * (this.high - this.low);
+    const low = Math.floor((this.low - more) / step) * step;
+    return new Scale(this.low >= 0 ? Math.max(0, low) : low,
+                     Math.ceil((this.high + more) / step) * step, false);
   }
 }
 
