@@ -49,7 +49,7 @@ class TrainedRun : public ::testing::Test {
   static void SetUpTestSuite() {
     folder_ = new TempFolder;
     put(*folder_ / "corpus/all.txt", text_of(300));
-    train("linear", "rope");
+    train("linear", "rope:layout=half");
     train("table", "learned:max=40");
   }
   static void TearDownTestSuite() {
