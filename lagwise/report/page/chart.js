@@ -20,7 +20,7 @@ class Chart {
     return this.spec.series.filter((series) => this.who.shows(keyOf(series)));
   }
 
-  scales() {
+  fitted() {
     const shown = this.visible().length ? this.visible() : this.spec.series;
     const {across, up, mark, clip} = this.spec;
     const x = scaleOf(shown.flatMap((s) => s.x).concat(mark > 0 ? [mark] : []), across.log);
@@ -47,7 +47,7 @@ class Chart {
 
   draw(width) {
     this.width = width;
-    const scales = this.scales();
+    const scales = this.fitted();
     const f = this.frame(width, scales);
     this.x = (value) => f.left + scales.x.share(value) * (f.right - f.left);
     this.y = (value) => f.bottom - scales.y.share(value) * (f.bottom - f.top);
