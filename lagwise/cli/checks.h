@@ -10,6 +10,8 @@ namespace lagwise::cli {
 /// In plain decimal digits: CLI11 alone would read 010 as 8.
 CLI::Validator whole_number(int least, int most);
 
+CLI::Validator fraction();  ///< from 0 to below 0.5
+
 CLI::Validator file_name();  ///< anything but nothing
 
 }  // namespace lagwise::cli

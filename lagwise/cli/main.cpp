@@ -3,6 +3,6 @@
 
 int main(int count, char** words) {
   using namespace lagwise::cli;
-  return run_program({add_encodings, add_bench, add_doctor},
+  return run_program({add_data, add_encodings, add_bench, add_doctor},
                      {words + 1, words + count});
 }

@@ -10,6 +10,7 @@ namespace lagwise::cli {
 // A new verb is declared here and listed in main.cpp.
 
 void add_bench(CLI::App& app);
+void add_data(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_encodings(CLI::App& app);
 
