@@ -4,6 +4,7 @@
 #include <ATen/record_function.h>
 
 #include <array>
+#include <vector>
 
 namespace lagwise::ops {
 
@@ -18,7 +19,7 @@ at::Tensor recorded(const char* name, const at::Tensor& x, const at::Tensor& wei
   const std::array<c10::IValue, 2> inputs = {x, weight};
   record.before(name, c10::ArrayRef<const c10::IValue>(inputs.data(), inputs.size()));
   at::Tensor y = act();
-  record.setOutputs({y});
+  record.setOutputs(std::vector<c10::IValue>{y});
   return y;
 }
 
