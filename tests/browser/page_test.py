@@ -172,10 +172,10 @@ class PageTest(unittest.TestCase):
         change = ("(() => { const n = document.querySelector(%s); n.value = %s;"
                   "n.dispatchEvent(new Event('input')); })()")
         tab.value(change % (json.dumps("[aria-label='Place in the piece']"), 96))
-        shown = self.texts(tab, ".transport .time")
+        shown = self.texts(tab, ".music .time")
         self.assertEqual(shown, ["0:55 / 1:50", "104 bpm"])
         tab.value(change % (json.dumps("[aria-label='Tempo, percent']"), 200))
-        self.assertEqual(self.texts(tab, ".transport .time"), ["0:27 / 0:55", "208 bpm"])
+        self.assertEqual(self.texts(tab, ".music .time"), ["0:27 / 0:55", "208 bpm"])
         tab.click(".music .legend .key")
         self.assertEqual(tab.value("document.querySelector('.music .legend .key').ariaPressed"),
                          "false")
