@@ -32,6 +32,7 @@ Outcome lagwise(const std::vector<std::string>& words) {
 struct Data : ::testing::Test {
   const TempFolder folder;
   const std::string set = folder / "set";
+  std::string said;
 
   void expect_failure(const std::vector<std::string>& words, int code,
                       const std::string& part) {
@@ -50,6 +51,7 @@ struct Data : ::testing::Test {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.err, "");
     EXPECT_THAT(outcome.out, HasSubstr("hash "));
+    said = outcome.out;
     EXPECT_NO_THROW(data::ShardSet(set).verify());
   }
 };
@@ -69,6 +71,7 @@ TEST_F(Data, ListsWhatItCanPrepare) {
 
 TEST_F(Data, MakesListopsThatTrainingReads) {
   make(kSmallListops);
+  EXPECT_THAT(said, HasSubstr("scheme listops, 16 words, 10 classes"));
   const auto task = make_task({.task = "listops", .path = set, .length = 60});
   EXPECT_EQ(task->size("train"), 30);
   EXPECT_EQ(task->size("valid"), 4);
@@ -109,6 +112,7 @@ TEST_F(Data, PreparesTextForLanguageAndClasses) {
   prepared.task = "text";
   make_task(prepared)->shape(shape);
   EXPECT_EQ(shape.classes, 3);
+  EXPECT_THAT(said, HasSubstr("256 words, 3 classes"));
 }
 
 TEST_F(Data, KeepsTheWordsOfWikitext) {

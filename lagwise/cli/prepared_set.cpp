@@ -7,6 +7,23 @@
 
 namespace lagwise::cli {
 
+namespace {
+
+/// "16 words, 10 classes". Where there are classes, the manifest's own vocabulary also
+/// counts labels.
+std::string words_and_classes(const data::ShardManifest& manifest) {
+  const auto info = [&](const char* key) {
+    const auto found = manifest.info.find(key);
+    return found == manifest.info.end() ? std::string() : found->second;
+  };
+  const std::string classes = info("classes");
+  if (classes.empty() || classes == "0")
+    return fmt::format("{} words", manifest.vocabulary);
+  return fmt::format("{} words, {} classes", info("vocabulary"), classes);
+}
+
+}  // namespace
+
 PreparedSet::PreparedSet(const std::string& out, const std::string& task)
     : folder_(out), task_(task), progress_("lagwise data " + task) {}
 
@@ -24,8 +41,8 @@ void PreparedSet::finish() {
 void print_set(const std::string& folder, const std::string& task) {
   const data::ShardSet set(folder);
   const data::ShardManifest& manifest = set.manifest();
-  fmt::print("{}: scheme {}, {} words\n\n", folder, manifest.scheme,
-             manifest.vocabulary);
+  fmt::print("{}: scheme {}, {}\n\n", folder, manifest.scheme,
+             words_and_classes(manifest));
   fmt::print("{:<8} {:>12} {:>14} {:>14}\n", "split", "sequences", "tokens", "bytes");
   for (const std::string& name : set.splits()) {
     const data::Shard& shard = set.split(name);
