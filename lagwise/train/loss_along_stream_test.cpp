@@ -50,7 +50,7 @@ TEST(LossAlongStream, KeepsAStateOfOneSizeWithLinearAttentionAlone) {
   const auto linear = make_model(short_model());
   const auto points = loss_along_stream(*linear, task, {}, "test", 100, 25).points;
   EXPECT_EQ(points.front().state_bytes, points.back().state_bytes);
-  const auto exact = make_model(short_model("rope", "exact"));
+  const auto exact = make_model(short_model("rope:layout=half", "exact"));
   const auto growing = loss_along_stream(*exact, task, {}, "test", 100, 25).points;
   EXPECT_EQ(4 * growing.front().state_bytes, growing.back().state_bytes);
 }
