@@ -170,7 +170,7 @@ class Chart {
     return [...ends.map(({name, x, y, at}) => svg('g', {class: 'name'},
       svg('path', {d: `M${x + 6},${y}L${f.right + 8},${at}`, stroke: this.who.colour(name)}),
       text(name, f.right + 11, at + 4))),
-            ...early.map(({name, x, y}) => svg('g', {class: 'name'}, text(name, x + 7, y + 4)))];
+            ...early.map(({name, x, y}) => svg('g', {class: 'name'}, text(name, x - 4, y - 9)))];
   }
 
   /** In words, for those who do not see it. */
