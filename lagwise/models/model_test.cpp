@@ -115,7 +115,7 @@ TEST(Model, SaysWhatAConfigMayHold) {
   };
   EXPECT_EQ(refused([](auto& c) { c.model = "decoder"; }),
             "unknown model 'decoder'; did you mean 'decoder_lm'? expected one of "
-            "classifier, decoder_lm, encoder_decoder");
+            "classifier, decoder_lm, dual_encoder, encoder_decoder");
   EXPECT_EQ(refused([](auto& c) { c.dim = 15; }),
             "model.dim: expected a multiple of heads = 2, got 15");
   EXPECT_EQ(refused([](auto& c) { c.norm = "batch"; }),
