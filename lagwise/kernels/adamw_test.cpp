@@ -34,7 +34,8 @@ struct State {
 };
 
 TEST(Adamw, MovesEachParameterAsDefined) {
-  for (const size_t count : {0, 1, 3, 8, 17, 100}) {
+  for (const size_t count :
+       {size_t{0}, size_t{1}, size_t{3}, size_t{8}, size_t{17}, size_t{100}}) {
     const State before(count);
     for_each_simd_target([&] {
       State after(count);
