@@ -65,10 +65,12 @@ void read_listops_examples(const std::string& path, const VisitExample& visit) {
   if (!fs::exists(path + files[0].second))
     throw DataError(path, -1,
                     "basic_train.tsv, basic_val.tsv, basic_test.tsv in the folder");
-  for (const auto& [split, file] : files)
+  for (const auto& [name, file] : files) {
+    const char* const split = name;  // clang 14 hands no structured binding to a lambda
     if (fs::exists(path + file))
       read_table(
           path + file, [&] { return split; }, visit);
+  }
 }
 
 }  // namespace lagwise::data
