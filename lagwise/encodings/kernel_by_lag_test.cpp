@@ -33,7 +33,7 @@ TEST(KernelByLag, SeesAPermutation) {
 }
 
 TEST(KernelByPair, IsAFunctionOfTheLagForARotation) {
-  const auto encoding = make_encoding("rope", {.heads = 2, .dim = 8});
+  const auto encoding = make_encoding("rope:layout=half", {.heads = 2, .dim = 8});
   const at::Tensor pairs = kernel_by_pair(*encoding, 9, 7, {}, {});
   const at::Tensor lags = kernel_by_lag(*encoding, 9, {}, {});
   ASSERT_EQ(pairs.sizes(), at::IntArrayRef({2, 9, 7}));
