@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "lagwise/cli/program.h"
+#include "lagwise/cli/testing_program.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/cli/versions.h"
 #include "lagwise/core/errors.h"
@@ -18,11 +18,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-struct Outcome {
-  int code;
-  std::string out, err;
-};
 
 void break_data() { throw DataError("a.npy", 6, "version 1"); }
 void break_option() { throw std::invalid_argument("alibi: unknown option 'x'"); }
@@ -57,11 +52,7 @@ void add_break(CLI::App& app) {
 }
 
 Outcome lagwise(std::vector<std::string> words) {
-  ::testing::internal::CaptureStdout();
-  ::testing::internal::CaptureStderr();
-  const int code = run_program({add_break, add_doctor, add_bench}, std::move(words));
-  const std::string err = ::testing::internal::GetCapturedStderr();
-  return {code, ::testing::internal::GetCapturedStdout(), err};
+  return run_captured({add_break, add_doctor, add_bench}, std::move(words));
 }
 
 void expect_failure(const std::vector<std::string>& words, int code,

@@ -76,11 +76,7 @@ void add_data_listops(CLI::App& verb) {
   add_out(*app, flags->out);
   const auto number = [&](const char* name, auto& value, int least, int most,
                           const char* what) {
-    app->add_option(name, value, what)
-        ->check(whole_number(least, most))
-        ->excludes(path)
-        ->capture_default_str()
-        ->type_name("N");
+    add_making(*app, *path, name, value, least, most, what);
   };
   number("--train", making.train, 1, 100000000, "Rows of the split train");
   number("--valid", making.valid, 0, 100000000, "Rows of the split valid");

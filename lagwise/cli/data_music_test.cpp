@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lagwise/cli/program.h"
+#include "lagwise/cli/testing_program.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/data/grooves.h"
 #include "lagwise/data/music_corpus.h"
@@ -15,17 +15,8 @@ namespace {
 using namespace lagwise::testing;
 using ::testing::HasSubstr;
 
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
 Outcome lagwise(std::vector<std::string> words) {
-  ::testing::internal::CaptureStdout();
-  ::testing::internal::CaptureStderr();
-  const int code = run_program({add_data}, std::move(words));
-  const std::string err = ::testing::internal::GetCapturedStderr();
-  return {code, ::testing::internal::GetCapturedStdout(), err};
+  return run_captured({add_data}, std::move(words));
 }
 
 void put_song(const std::string& file, int64_t song) {

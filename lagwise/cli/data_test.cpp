@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lagwise/cli/program.h"
+#include "lagwise/cli/testing_program.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/data/listops_examples.h"
 #include "lagwise/data/testing_files.h"
@@ -16,17 +16,8 @@ using ::testing::HasSubstr;
 using namespace lagwise::testing;
 namespace fs = std::filesystem;
 
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
 Outcome lagwise(const std::vector<std::string>& words) {
-  ::testing::internal::CaptureStdout();
-  ::testing::internal::CaptureStderr();
-  const int code = run_program({add_data}, words);
-  const std::string err = ::testing::internal::GetCapturedStderr();
-  return {code, ::testing::internal::GetCapturedStdout(), err};
+  return run_captured({add_data}, words);
 }
 
 struct Data : ::testing::Test {

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "lagwise/cli/encodings_table.h"
-#include "lagwise/cli/program.h"
+#include "lagwise/cli/testing_program.h"
 #include "lagwise/cli/verbs.h"
 
 namespace lagwise::cli {
@@ -16,17 +16,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
 Outcome lagwise(std::vector<std::string> words) {
-  ::testing::internal::CaptureStdout();
-  ::testing::internal::CaptureStderr();
-  const int code = run_program({add_encodings}, std::move(words));
-  const std::string err = ::testing::internal::GetCapturedStderr();
-  return {code, ::testing::internal::GetCapturedStdout(), err};
+  return run_captured({add_encodings}, std::move(words));
 }
 
 std::string contents(const std::string& file) {

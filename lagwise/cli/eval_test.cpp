@@ -8,7 +8,7 @@
 #include "lagwise/cli/eval_lengths.h"
 #include "lagwise/cli/eval_text.h"
 #include "lagwise/cli/generate_card.h"
-#include "lagwise/cli/program.h"
+#include "lagwise/cli/testing_program.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/data/testing_files.h"
 
@@ -23,17 +23,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
 Outcome lagwise(std::vector<std::string> words) {
-  ::testing::internal::CaptureStdout();
-  ::testing::internal::CaptureStderr();
-  const int code = run_program({add_train, add_eval, add_generate}, std::move(words));
-  const std::string err = ::testing::internal::GetCapturedStderr();
-  return {code, ::testing::internal::GetCapturedStdout(), err};
+  return run_captured({add_train, add_eval, add_generate}, std::move(words));
 }
 
 std::string text_of(int lines) {

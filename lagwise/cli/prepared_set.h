@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "lagwise/cli/checks.h"
 #include "lagwise/cli/interruption.h"
 #include "lagwise/cli/progress.h"
 #include "lagwise/data/examples.h"
@@ -52,5 +53,16 @@ void prepare_examples(
 /// The options every subcommand has: --out, and the path it reads.
 CLI::Option* add_out(CLI::App& verb, std::string& out);
 CLI::Option* add_path(CLI::App& verb, std::string& path, const std::string& what);
+
+/// A number of what is made where no `path` is read.
+template <class Number>
+void add_making(CLI::App& verb, CLI::Option& path, const char* name, Number& value,
+                int least, int most, const char* what) {
+  verb.add_option(name, value, what)
+      ->check(whole_number(least, most))
+      ->excludes(&path)
+      ->capture_default_str()
+      ->type_name("N");
+}
 
 }  // namespace lagwise::cli

@@ -10,10 +10,7 @@ class Classifier : public Model {
   explicit Classifier(const ModelConfig& config) : Model(config) {
     nn::Initial initial{config.seed};
     reader_ = std::make_shared<Reader>(config, initial);
-    for (const auto& part : reader_->named_children())
-      register_module(part.key(), part.value());
-    for (const auto& own : reader_->named_parameters(false))
-      register_parameter(own.key(), own.value());
+    adopt(*this, *reader_);
     head_ = register_module(
         "head", std::make_shared<Head>(config, config.classes, false, initial));
   }

@@ -19,8 +19,7 @@ class DecoderLm : public Model {
     nn::Initial initial{config.seed};
     stack_ = std::make_shared<Stack>(config, true, false, initial);
     // The stack's parts under their own names: layers.0..., not stack.layers.0...
-    for (const auto& part : stack_->named_children())
-      register_module(part.key(), part.value());
+    adopt(*this, *stack_);
     head_ = register_module("head", std::make_shared<Head>(config, config.vocabulary,
                                                            config.tied, initial));
   }

@@ -22,10 +22,7 @@ class DualEncoder : public Model {
   explicit DualEncoder(const ModelConfig& config) : Model(config) {
     nn::Initial initial{config.seed};
     reader_ = std::make_shared<Reader>(config, initial);
-    for (const auto& part : reader_->named_children())
-      register_module(part.key(), part.value());
-    for (const auto& own : reader_->named_parameters(false))
-      register_parameter(own.key(), own.value());
+    adopt(*this, *reader_);
     compare_ = register_module("compare", std::make_shared<nn::LinearLayer>(
                                               4 * config.dim, config.dim, initial));
     head_ = register_module(

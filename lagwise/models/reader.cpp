@@ -26,8 +26,7 @@ Reader::Reader(const ModelConfig& config, nn::Initial& initial) : patch_(config.
     throw std::invalid_argument("model.classes: expected at least 2, got " +
                                 std::to_string(config.classes));
   stack_ = std::make_shared<Stack>(config, false, false, initial);
-  for (const auto& part : stack_->named_children())
-    register_module(part.key(), part.value());
+  adopt(*this, *stack_);
   if (config.pooling == "cls")
     front_ = register_parameter("cls", initial.normal({1, 1, config.dim}, 1.0));
 }

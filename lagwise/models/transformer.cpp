@@ -257,6 +257,13 @@ at::Tensor Head::forward(const at::Tensor& rows, const at::Tensor& embedding) co
   return out_ ? out_->forward(rows) : ops::dense(rows, embedding);
 }
 
+void adopt(torch::nn::Module& whole, const torch::nn::Module& part) {
+  for (const auto& child : part.named_children())
+    whole.register_module(child.key(), child.value());
+  for (const auto& own : part.named_parameters(false))
+    whole.register_parameter(own.key(), own.value());
+}
+
 at::Tensor last_rows(const at::Tensor& x, const at::Tensor& lengths) {
   if (!lengths.defined()) return x.select(1, x.size(1) - 1);
   const at::Tensor place = (lengths - 1).clamp_min(0).view({-1, 1, 1});

@@ -88,6 +88,10 @@ class Reader : public torch::nn::Module {
   at::Tensor front_;
 };
 
+/// Takes the parts and parameters of `part` as those of `whole`, without a name
+/// between: layers.0 rather than stack.layers.0.
+void adopt(torch::nn::Module& whole, const torch::nn::Module& part);
+
 /// The rows after the last real token of each sequence: x [B, N, C] -> [B, C].
 at::Tensor last_rows(const at::Tensor& x, const at::Tensor& lengths);
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "lagwise/core/errors.h"
+#include "lagwise/core/nucleus.h"
 #include "lagwise/ops/encoded.h"
 
 namespace lagwise {
@@ -51,23 +52,18 @@ int64_t Sampler::pick(std::span<const float> logits, int64_t position,
   if (candidates_.empty()) return -1;
   const double top = candidates_[0].logit;
   if (sampling_.temperature == 0 || std::isinf(top)) return candidates_[0].id;
-  double sum = 0;
-  weights_.clear();
-  for (const Candidate& candidate : candidates_)
-    sum += weights_.emplace_back(
-        std::exp((candidate.logit - top) / sampling_.temperature));
-  // The nucleus: the first is always in it.
-  double kept = weights_[0];
-  size_t count = 1;
-  while (count < weights_.size() && kept < sampling_.top_p * sum)
-    kept += weights_[count++];
-  const double goal = noise_.uniform(position) * kept;
+  logits_.clear();
+  for (const Candidate& candidate : candidates_) logits_.push_back(candidate.logit);
+  // Candidates are sorted, so the nucleus is the first few of them.
+  const Nucleus kept =
+      nucleus(softmax(logits_, sampling_.temperature), sampling_.top_p);
+  const double goal = noise_.uniform(position);
   double reached = 0;
-  for (size_t i = 0; i < count; ++i) {
-    reached += weights_[i];
-    if (reached > goal) return candidates_[i].id;
+  for (size_t i = 0; i < kept.ids.size(); ++i) {
+    reached += kept.probabilities[i];
+    if (reached > goal) return candidates_[static_cast<size_t>(kept.ids[i])].id;
   }
-  return candidates_[count - 1].id;
+  return candidates_[kept.ids.size() - 1].id;  // what rounding left of 1
 }
 
 }  // namespace lagwise

@@ -13,7 +13,7 @@ namespace lagwise {
 struct Sampling {
   double temperature = 1;  ///< 0: the most likely token, no chance
   int64_t top_k = 0;       ///< of the k most likely tokens alone; 0: all
-  double top_p = 1;        ///< of the fewest whose probabilities reach p; 0: of one
+  double top_p = 1;        ///< of the fewest whose probabilities exceed p; 0: of one
   uint64_t seed = 0;
 };
 
@@ -23,7 +23,8 @@ void check(const Sampling& sampling);
 /// Draws the tokens of one sample.
 ///
 ///     p(v) = softmax(logits / temperature) over the legal tokens, then the k most
-///     likely, then the fewest of those that reach top_p of what is left
+///     likely, then the fewest of those that exceed top_p of what is left
+///     (core/nucleus.h)
 ///
 /// Tokens are ordered by falling logit, equal ones by id, and the first is taken whose
 /// running sum of p exceeds u = uniform(seed, sample, position): a pure function, so
@@ -48,7 +49,7 @@ class Sampler {
   Sampling sampling_;
   NoiseRow noise_;
   std::vector<Candidate> candidates_;  // kept for its memory
-  std::vector<double> weights_;
+  std::vector<double> logits_;
 };
 
 }  // namespace lagwise

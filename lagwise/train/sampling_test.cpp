@@ -69,14 +69,14 @@ TEST(Sampling, KeepsTheTopK) {
 }
 
 // Of e^2, e^2, e, e^0.5, e^-1: 0.383, 0.383, 0.141, 0.085, 0.019... in falling order.
-TEST(Sampling, KeepsTheFewestTokensThatReachTopP) {
+TEST(Sampling, KeepsTheFewestTokensThatExceedTopP) {
   EXPECT_EQ(drawn({.top_p = 0.3}), std::set<int64_t>{1});
   EXPECT_EQ(drawn({.top_p = 0.5}), (std::set<int64_t>{1, 4}));
   EXPECT_EQ(drawn({.top_p = 0.8}), (std::set<int64_t>{1, 3, 4}));
   EXPECT_EQ(drawn({.top_p = 0.95}), (std::set<int64_t>{0, 1, 3, 4}));
   EXPECT_EQ(drawn({.top_p = 1}), (std::set<int64_t>{0, 1, 2, 3, 4}));
-  // Of the top k alone: 0.5 of two equal ones is one of them.
-  EXPECT_EQ(drawn({.top_k = 2, .top_p = 0.5}), std::set<int64_t>{1});
+  // Of the top k alone: 0.4 of two equal ones is one of them.
+  EXPECT_EQ(drawn({.top_k = 2, .top_p = 0.4}), std::set<int64_t>{1});
 }
 
 TEST(Sampling, DrawsLegalTokensOnly) {
