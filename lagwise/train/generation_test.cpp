@@ -48,6 +48,22 @@ TEST(Generation, WritesASampleTheSameAloneAndAmongOthers) {
   }
 }
 
+TEST(Generation, NeverDrawsWhatItIsToldNotTo) {
+  const auto model = make_model(short_model());
+  Writing writing;
+  writing.prompts = {{1, 2}, {3}}, writing.length = 200;
+  const auto count = [&](int64_t token) {
+    int64_t found = 0;
+    for (const Tokens& tokens : write_on(*model, nullptr, {}, writing).tokens)
+      found += std::count(tokens.begin(), tokens.end(), token);
+    return found;
+  };
+  const int64_t common = count(7);
+  ASSERT_GT(common, 0);
+  writing.never = 7;
+  EXPECT_EQ(count(7), 0);
+}
+
 TEST(Generation, TakesPromptsOfDifferentLengths) {
   const auto model = make_model(short_model("lrpe"));
   Tokens longer(1500);  // more than one chunk
