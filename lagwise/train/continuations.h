@@ -58,7 +58,7 @@ struct ContinuationPlan {
   int64_t count = 50;
   int64_t prompt = 128;  ///< tokens
   int64_t length = 896;  ///< tokens to write; the end of a piece is never drawn
-  Sampling sampling;
+  Sampling sampling = {};
 };
 
 /// Lets `model` go on from the beginnings of `count` pieces, evenly spread over those

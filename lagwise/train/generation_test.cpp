@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "lagwise/models/model.h"
 #include "lagwise/train/position_testing.h"
 
