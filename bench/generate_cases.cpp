@@ -100,8 +100,8 @@ std::vector<BenchRow> run_generate_cases(const GeneratePlan& plan) {
     c.shape = {n, ours.heads, kFeatures, ours.dim / ours.heads};
     c.threads = plan.threads;
     c.ours = reader(ours, n);
-    c.baselines = {state_of("linear rope", "rope", "linear:map=elu1"),
-                   state_of("exact rope", "rope", "exact"),
+    c.baselines = {state_of("linear rope", "rope:layout=half", "linear:map=elu1"),
+                   state_of("exact rope", "rope:layout=half", "exact"),
                    state_of("exact huang", table, "exact"),
                    {"recompute", recomputer(ours, n), plan.threads}};
     c.gflop = step_gflop(ours);

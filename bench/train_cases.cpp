@@ -51,10 +51,8 @@ class Trainee {
                       1 / std::max(1.0, optimiser_.gradient_norm()));
   }
 
-  /// Makes the first step, which also makes the optimiser's state, then returns what
-  /// a step needs beside parameters, gradients and that state.
+  /// The first step; returns what it needs beside parameters and the optimiser's state.
   int64_t warm_up() {
-    step();
     return extra_bytes([this]() -> std::vector<at::Tensor> {
       step();
       return {};
@@ -132,7 +130,7 @@ class TrainBench {
       time(row, ours, our_threads);
     } else {
       Trainee theirs(plain_model(config), data);
-      their_threads(threads).set();
+      Threads{threads, threads}.set();
       row.baseline_bytes = theirs.warm_up();
       time(row, ours, our_threads, &theirs, best_threads(theirs, threads));
     }
@@ -144,14 +142,15 @@ class TrainBench {
     plan_.row(row);
   }
 
-  /// Plain torch has both pools on all cores, unless told otherwise.
-  static Threads their_threads(int threads) { return {threads, threads}; }
-
-  /// The two pools may hinder each other; the baseline gets the better setting.
-  static Threads best_threads(Trainee& theirs, int threads) {
-    const Threads both = their_threads(threads), one_pool{threads, 1};
-    if (threads == 1) return both;
-    return seconds_of(theirs, both) <= seconds_of(theirs, one_pool) ? both : one_pool;
+  /// Plain torch has both pools on all cores, but they may hinder each other: the
+  /// baseline gets what was the better setting at the first length.
+  Threads best_threads(Trainee& theirs, int threads) {
+    const auto known = best_.find(threads);
+    if (known != best_.end()) return known->second;
+    const Threads both{threads, threads}, one_pool{threads, 1};
+    const bool better =
+        threads == 1 || seconds_of(theirs, both) <= seconds_of(theirs, one_pool);
+    return best_[threads] = better ? both : one_pool;
   }
 
   /// In turn, so that a slow moment of the machine falls on both.
@@ -182,6 +181,7 @@ class TrainBench {
 
   const TrainPlan& plan_;
   std::map<int, double> peaks_;
+  std::map<int, Threads> best_;  // of the baseline
   std::vector<BenchRow> rows_;
 };
 

@@ -32,6 +32,18 @@ CLI::Validator number(double least, double most) {
   return CLI::Validator(complaint, "");
 }
 
+CLI::Validator fraction() {
+  const auto complaint = [](const std::string& text) -> std::string {
+    double value = -1;
+    const char* last = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), last, value);
+    if (read.ec == std::errc() && read.ptr == last && value >= 0 && value < 0.5)
+      return "";
+    return fmt::format("expected a fraction from 0 to below 0.5, got '{}'", text);
+  };
+  return CLI::Validator(complaint, "");
+}
+
 CLI::Validator file_name() {
   const auto complaint = [](const std::string& text) -> std::string {
     return text.empty() ? "expected the name of a file, got ''" : "";

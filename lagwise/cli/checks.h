@@ -11,6 +11,7 @@ namespace lagwise::cli {
 CLI::Validator whole_number(int least, int most);
 
 CLI::Validator number(double least, double most);
+CLI::Validator fraction();  ///< from 0 to below 0.5
 
 CLI::Validator file_name();  ///< anything but nothing
 

@@ -95,13 +95,13 @@ TEST(Program, ListsTheVerbsAndSuggestsTheOneThatWasMeant) {
   expect_failure({"--trace=false", "zebra"}, 2,
                  "'zebra' is no verb of lagwise; its verbs: break, doctor, bench (see "
                  "lagwise --help)");
-  expect_failure(
-      {"bench", "liner"}, 2,
-      "'liner' is no verb of lagwise bench; did you mean 'linear'? Its "
-      "verbs: linear, favor, encodings, exact, crossover (see lagwise bench --help)");
+  expect_failure({"bench", "liner"}, 2,
+                 "'liner' is no verb of lagwise bench; did you mean 'linear'? Its "
+                 "verbs: linear, favor, encodings, exact, train, crossover, generate "
+                 "(see lagwise bench --help)");
   expect_failure({"bench", "lin"}, 2,
                  "'lin' is no verb of lagwise bench; its verbs: linear, favor, "
-                 "encodings, exact, crossover (see "
+                 "encodings, exact, train, crossover, generate (see "
                  "lagwise bench --help)");
 }
 
@@ -190,9 +190,8 @@ TEST(Program, HelpListsTheVerbsAndDocumentsTheExitCodes) {
   const Outcome outcome = lagwise({"--help"});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.err, "");
-  for (const char* text :
-       {"doctor", "--trace", "--version", "Exit codes:", "\n  2 ", "\n  3 ", "\n  4 ",
-        "\n  130 ", "(reserved for verbs to come)"})
+  for (const char* text : {"doctor", "--trace", "--version", "Exit codes:", "\n  2 ",
+                           "\n  3 ", "\n  4 ", "\n  130 "})
     EXPECT_THAT(outcome.out, HasSubstr(text));
   EXPECT_THAT(lagwise({"doctor", "--help"}).out, HasSubstr("--json"));
 }

@@ -1,15 +1,44 @@
-// `lagwise data`: makes and prepares data sets.
+// `lagwise data`: prepares data sets, so that training starts at once.
+
+#include "lagwise/cli/data.h"
+
+#include <fmt/format.h>
 
 #include "lagwise/cli/data_music.h"
 #include "lagwise/cli/verbs.h"
 
 namespace lagwise::cli {
+namespace {
+
+constexpr const char* kAbout =
+    "Reads or makes a data set and writes it as tokens: mapped shards with a manifest\n"
+    "and a hash. Training reads such a set, and the raw files too. The set appears "
+    "when\n"
+    "it is whole; an earlier set of that name stands until then.";
+
+void list(const CLI::App& verb) {
+  for (const CLI::App* one : verb.get_subcommands(nullptr))
+    fmt::print("{:<12} {}\n", one->get_name(), one->get_description());
+  fmt::print("\nlagwise data NAME --help shows the options of each.\n");
+}
+
+}  // namespace
 
 void add_data(CLI::App& app) {
-  CLI::App* data = app.add_subcommand("data", "Make and prepare data sets");
-  data->require_subcommand(1);
-  add_data_midi(*data);
-  add_data_grooves(*data);
+  CLI::App* verb = app.add_subcommand("data", "Prepare a data set for training");
+  verb->footer(kAbout);
+  add_data_grooves(*verb);
+  add_data_harmonise(*verb);
+  add_data_images(*verb);
+  add_data_language(*verb);
+  add_data_listops(*verb);
+  add_data_midi(*verb);
+  add_data_pathfinder(*verb);
+  add_data_retrieval(*verb);
+  add_data_text(*verb);
+  verb->callback([verb] {
+    if (verb->get_subcommands().empty()) list(*verb);
+  });
 }
 
 }  // namespace lagwise::cli

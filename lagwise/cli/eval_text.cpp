@@ -13,6 +13,7 @@ namespace {
 
 /// "0.5x" of 256 tokens at a training length of 512.
 std::string multiple(int64_t tokens, int64_t trained) {
+  if (tokens == 0) return "0";
   return fmt::format("{:.4g}x",
                      static_cast<double>(tokens) / static_cast<double>(trained));
 }

@@ -66,6 +66,11 @@ report::Charts kernel_card(const std::string& name, const Run& run) {
     before = kernel->mean;
     report::Chart chart = kernel_chart(name, *kernel, config.length);
     chart.tab = fmt::format("layer {}", i);
+    if (kernel->draws > 1)
+      chart.note = fmt::format(
+          "Mean of {} draws of its noise; bands: one standard "
+          "deviation over draws.",
+          kernel->draws);
     card.tabs.push_back(std::move(chart));
   }
   return card;

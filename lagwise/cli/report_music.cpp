@@ -85,12 +85,11 @@ Series quarters(const RunRecord& run, const std::string& likeness,
 
 /// With the piece's own continuation, and any other piece, to read it by.
 Chart likeness_chart(const std::vector<RunRecord>& runs, const std::string& likeness,
-                     const std::string& tab) {
-  Chart chart{"Likeness to the source, by quarter",
+                     const std::string& what) {
+  Chart chart{"Likeness to the source in " + what,
               {"quarter of the continuation", false, "count"},
-              {"similarity of " + tab},
+              {"similarity"},
               {}};
-  chart.tab = tab;
   chart.note =
       "How like the style of a continuation is to that of its source. Between the "
       "source's own continuation, which is as good as can be expected, and what was "
@@ -118,12 +117,10 @@ Chart likeness_chart(const std::vector<RunRecord>& runs, const std::string& like
 
 report::Section music_section(const std::vector<RunRecord>& runs) {
   report::Section section{"Music", "", {}};
-  report::Charts likeness;
-  for (const auto& [key, tab] : {std::pair{"time_pitch", "time and pitch"},
-                                 std::pair{"onset_duration", "onset and duration"}})
-    if (Chart chart = likeness_chart(runs, key, tab); !chart.series.empty())
-      likeness.tabs.push_back(std::move(chart));
-  if (!likeness.tabs.empty()) section.blocks.push_back(std::move(likeness));
+  for (const auto& [key, what] : {std::pair{"time_pitch", "time and pitch"},
+                                  std::pair{"onset_duration", "onset and duration"}})
+    if (Chart chart = likeness_chart(runs, key, what); !chart.series.empty())
+      section.blocks.push_back(report::Charts{{std::move(chart)}});
   if (report::Music music = rolls_of(runs); !music.pieces.empty()) {
     section.note = "Click into a roll to hear it from there. The prompt is shaded.";
     section.blocks.push_back(std::move(music));

@@ -33,7 +33,7 @@ void read_metrics(const fs::path& file, RunRecord& run) {
     Json line = json_of(text);  // none: the half of a line that is being written
     const double step = number_in(line, "step");
     if (std::isnan(step) || line.contains("done")) continue;
-    lines[{int64_t(step), text_in(line, "split")}] = std::move(line);
+    lines.insert_or_assign({int64_t(step), text_in(line, "split")}, line);
   }
   for (auto& [key, line] : lines)
     (key.second.empty() ? run.training : run.evaluations).push_back(std::move(line));

@@ -71,6 +71,7 @@ class ExampleSet {
 
   void add(const std::string& split, const Example& example);
 
+  const ExampleLayout& layout() const { return layout_; }
   bool has(const std::string& split) const { return splits_.contains(split); }
   /// std::invalid_argument lists the splits there are.
   const ExampleSplit& split(const std::string& name) const;
@@ -97,6 +98,9 @@ class ExampleWriter {
                 int64_t classes = 0);
 
   void add(const std::string& split, const Example& example);
+  void note(const std::string& key, int64_t info) {
+    writer_.note(key, std::to_string(info));
+  }
   void commit() { writer_.commit(); }
 
  private:

@@ -28,6 +28,10 @@ class ShardSetWriter {
 
   /// `split`: letters, digits, "_", "-".
   void add(const std::string& split, std::span<const int32_t> ids);
+  /// What is known only once all has been read.
+  void note(const std::string& key, const std::string& info) {
+    manifest_.info[key] = info;
+  }
   void commit();
 
  private:

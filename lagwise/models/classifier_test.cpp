@@ -49,6 +49,41 @@ TEST(Classifier, TellsTheOrderOfTokensByTheEncodingAlone) {
   }
 }
 
+TEST(Classifier, MakesARowOfEachPatch) {
+  ModelConfig config = small_model("classifier", "none", kNormalised);
+  config.patch = 3, config.vocabulary = 256;
+  const auto model = make_model(config);
+  const at::Tensor tokens = random_tokens(2, 12, 256);
+  const at::Tensor rows = tokens.reshape({2, 4, 3});
+  const auto logits = [&](const at::Tensor& x) {
+    return model->logits(batch_of(x.reshape({2, 12})), {}).detach();
+  };
+  const at::Tensor whole_image = logits(tokens);
+  expect_same(logits(rows.flip(1)), whole_image);  // rows have no order here,
+  const at::Tensor gap = logits(rows.flip(2)) - whole_image;  // numbers in a row have
+  EXPECT_GT(gap.abs().max().item<double>(), 1e-3);
+  Batch batch = batch_of(tokens);
+  batch.targets = whole({0, 2});
+  model->loss(batch, {}).sum.backward();
+  EXPECT_EQ(model->named_parameters()["embed.weight"].sizes(),
+            at::IntArrayRef({16, 3}));
+  expect_gradients(*model);
+}
+
+TEST(Classifier, RefusesPatchesThatDoNotFit) {
+  ModelConfig config = small_model("classifier", "none", kNormalised);
+  config.patch = 3;
+  const auto model = make_model(config);
+  const at::Tensor tokens = random_tokens(1, 10, 11);
+  EXPECT_EQ(message_of([&] { model->logits(batch_of(tokens), {}); }),
+            "expected whole patches of 3 numbers, got 10");
+  EXPECT_EQ(message_of([&] { model->logits(batch_of(tokens, whole({9})), {}); }),
+            "classifier: patches have no lengths");
+  config.model = "decoder_lm";
+  EXPECT_EQ(message_of([&] { make_model(config); }),
+            "model.patch: expected 1, or more for a classifier, got 3");
+}
+
 TEST(Classifier, SeesAGridWhereItsEncodingTakesOne) {
   for (const char* encoding : {"rope:layout=half", "conv_spe:kernel=3x3", "alibi"}) {
     SCOPED_TRACE(encoding);

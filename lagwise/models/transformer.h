@@ -72,6 +72,22 @@ class Head : public torch::nn::Module {
   std::shared_ptr<nn::LinearLayer> out_;
 };
 
+/// Reads a whole sequence into one row: a full stack, its rows pooled as the config
+/// says, by their mean or by a learned row before the first.
+///
+/// Parameters  those of the stack, cls (of the pooling `cls`)
+class Reader : public torch::nn::Module {
+ public:
+  /// std::invalid_argument for another pooling, or less than two classes.
+  Reader(const ModelConfig& config, nn::Initial& initial);
+  at::Tensor forward(const Batch& batch, const Draw& draw);  ///< [B, N] -> [B, C]
+
+ private:
+  int64_t patch_;
+  std::shared_ptr<Stack> stack_;
+  at::Tensor front_;
+};
+
 /// The rows after the last real token of each sequence: x [B, N, C] -> [B, C].
 at::Tensor last_rows(const at::Tensor& x, const at::Tensor& lengths);
 

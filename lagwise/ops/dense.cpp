@@ -14,6 +14,7 @@
 
 #include "lagwise/ops/blas_threads.h"
 #include "lagwise/ops/once_differentiable.h"
+#include "lagwise/ops/recorded.h"
 
 namespace lagwise::ops {
 namespace {
@@ -123,8 +124,10 @@ Tensor dense(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check(x, weight, bias);
   if (blas_threads() > 1 || x.numel() == 0)
     return bias.defined() ? at::linear(x, weight, bias) : at::linear(x, weight);
-  return DenseFunction::apply(
-      x, weight, bias.defined() ? c10::optional<Tensor>(bias) : c10::nullopt);
+  return recorded("lagwise::dense", x, weight, [&] {
+    return DenseFunction::apply(
+        x, weight, bias.defined() ? c10::optional<Tensor>(bias) : c10::nullopt);
+  });
 }
 
 }  // namespace lagwise::ops

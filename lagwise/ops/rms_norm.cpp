@@ -14,6 +14,7 @@
 
 #include "lagwise/kernels/rms_norm.h"
 #include "lagwise/ops/once_differentiable.h"
+#include "lagwise/ops/recorded.h"
 
 namespace lagwise::ops {
 namespace {
@@ -123,7 +124,8 @@ struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
 
 Tensor rms_norm(const Tensor& x, const Tensor& gain, double eps) {
   check(x, gain);
-  return RmsNormFunction::apply(x, gain, eps);
+  return recorded("lagwise::rms_norm", x, gain,
+                  [&] { return RmsNormFunction::apply(x, gain, eps); });
 }
 
 }  // namespace lagwise::ops

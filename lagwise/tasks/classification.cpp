@@ -31,7 +31,7 @@ Classification::Classification(ClassificationFacts facts, data::ExampleSet examp
 }
 
 void Classification::shape(ModelConfig& config) const {
-  config.model = "classifier";
+  config.model = examples_.layout().paired ? "dual_encoder" : "classifier";
   config.vocabulary = facts_.vocabulary;
   config.classes = facts_.classes;
   config.grid = facts_.grid;
@@ -69,15 +69,23 @@ Batch Classification::gather(const data::ExampleSplit& split,
                              const std::vector<int64_t>& chosen, int64_t length) const {
   Batch batch;
   batch.targets = at::empty({static_cast<int64_t>(chosen.size())}, at::kLong);
-  std::vector<std::vector<int64_t>> rows;
-  for (size_t i = 0; i < chosen.size(); ++i) {
-    const int64_t whole = split.length(chosen[i]);
-    const int64_t kept = facts_.grid.empty() ? std::min(whole, length) : whole;
-    split.read(chosen[i], 0, 0, rows.emplace_back(static_cast<size_t>(kept)));
+  for (size_t i = 0; i < chosen.size(); ++i)
     batch.targets.data_ptr<int64_t>()[i] = split.label(chosen[i]);
+  const auto rows_of = [&](int part) {
+    std::vector<std::vector<int64_t>> rows;
+    for (const int64_t example : chosen) {
+      const int64_t whole = split.length(example, part);
+      const int64_t kept = facts_.grid.empty() ? std::min(whole, length) : whole;
+      split.read(example, part, 0, rows.emplace_back(static_cast<size_t>(kept)));
+    }
+    return rows;
+  };
+  const auto first = rows_of(0);
+  batch.tokens = padded(first, 0), batch.lengths = lengths_of(first);
+  if (examples_.layout().paired) {
+    const auto second = rows_of(1);
+    batch.source = padded(second, 0), batch.source_lengths = lengths_of(second);
   }
-  batch.tokens = padded(rows, 0);
-  batch.lengths = lengths_of(rows);
   return batch;
 }
 

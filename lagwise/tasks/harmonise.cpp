@@ -20,8 +20,8 @@
 #include "lagwise/core/errors.h"
 #include "lagwise/data/chorale_tokens.h"
 #include "lagwise/tasks/draws.h"
-#include "lagwise/tasks/fractions.h"
 #include "lagwise/tasks/padded.h"
+#include "lagwise/tasks/taking.h"
 #include "lagwise/tasks/task.h"
 
 namespace lagwise {

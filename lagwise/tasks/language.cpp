@@ -11,7 +11,7 @@
 #include "lagwise/core/errors.h"
 #include "lagwise/data/byte_corpus.h"
 #include "lagwise/tasks/draws.h"
-#include "lagwise/tasks/fractions.h"
+#include "lagwise/tasks/taking.h"
 #include "lagwise/tasks/task.h"
 
 namespace lagwise {

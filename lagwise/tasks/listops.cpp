@@ -8,45 +8,27 @@
 // Made rows are longer than length / 4 and shorter than length: with length = 2000 that
 // is the Arena's task.
 
-#include <algorithm>
-#include <stdexcept>
-
 #include "lagwise/data/listops_examples.h"
 #include "lagwise/data/listops_expression.h"
 #include "lagwise/tasks/classification.h"
+#include "lagwise/tasks/taking.h"
 
 namespace lagwise {
 namespace {
 
 constexpr const char* kName = "listops";
 
-int64_t rows(Spec& options, const char* key, int64_t fallback) {
-  const int64_t rows = options.take(key, fallback);
-  if (rows < 0 || rows > 100000000)
-    throw std::invalid_argument(std::string("listops: ") + key +
-                                ": expected 0 to 100000000 rows, got " +
-                                std::to_string(rows));
-  return rows;
-}
-
-int bound(Spec& options, const char* key, int64_t fallback) {
-  const int64_t value = options.take(key, fallback);
-  if (value < 0 || value > 1000000)
-    throw std::invalid_argument(std::string("listops: ") + key +
-                                ": expected 0 to 1000000, got " +
-                                std::to_string(value));
-  return static_cast<int>(value);
-}
-
 data::ListopsMaking making(const TaskConfig& config, Spec& options) {
   data::ListopsMaking making;
-  making.train = rows(options, "train", 10000);
-  making.valid = rows(options, "valid", 500);
-  making.test = rows(options, "test", 1000);
-  making.rules.longer_than = bound(options, "longer_than", config.length / 4);
-  making.rules.shorter_than = bound(options, "shorter_than", config.length);
-  making.rules.max_depth = bound(options, "max_depth", 10);
-  making.rules.max_arguments = bound(options, "max_args", 10);
+  making.train = take_count(options, "train", 10000);
+  making.valid = take_count(options, "valid", 500);
+  making.test = take_count(options, "test", 1000);
+  making.rules.longer_than =
+      static_cast<int>(take_count(options, "longer_than", config.length / 4));
+  making.rules.shorter_than =
+      static_cast<int>(take_count(options, "shorter_than", config.length));
+  making.rules.max_depth = static_cast<int>(take_count(options, "max_depth", 10));
+  making.rules.max_arguments = static_cast<int>(take_count(options, "max_args", 10));
   making.seed = config.seed;
   options.finish();  // before the work
   return making;

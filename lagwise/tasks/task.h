@@ -19,9 +19,9 @@ namespace lagwise {
 struct TaskConfig {
   std::string task = "language";  ///< a row of the table of tasks, with its options:
                                   ///<   "images:patch=2"
-  std::string path;      ///< a file, a folder or a prepared set; empty: generated
-  int64_t length = 512;  ///< tokens of a training window
-  uint64_t seed = 0;     ///< of shuffling, cropping and generating
+  std::string path = {};  ///< a file, a folder or a prepared set; empty: generated
+  int64_t length = 512;   ///< tokens of a training window
+  uint64_t seed = 0;      ///< of shuffling, cropping and generating
 };
 
 /// A data set and what to do with it. Batches are pure functions of what is asked:

@@ -17,37 +17,35 @@ TEST(Tasks, AreListedByName) {
     EXPECT_FALSE(row.metric.empty());
   }
   EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
-  EXPECT_THAT(names,
-              IsSupersetOf({"harmonise", "images", "language", "listops", "text"}));
+  EXPECT_THAT(names, IsSupersetOf({"harmonise", "images", "language", "listops",
+                                   "pathfinder", "retrieval", "text"}));
 }
 
 TEST(Tasks, SuggestTheNameThatWasMeant) {
-  EXPECT_THAT(refusal([] { make_task({.task = "listop", .path = ""}); }),
+  EXPECT_THAT(refusal([] { make_task({.task = "listop"}); }),
               HasSubstr("unknown task 'listop'; did you mean 'listops'?"));
 }
 
 TEST(Tasks, RefuseUnknownOptionsBeforeTheyWork) {
-  EXPECT_THAT(
-      refusal([] { make_task({.task = "listops:trian=100000000", .path = ""}); }),
-      HasSubstr("unknown option 'trian'; did you mean 'train'?"));
+  EXPECT_THAT(refusal([] { make_task({.task = "listops:trian=100000000"}); }),
+              HasSubstr("unknown option 'trian'; did you mean 'train'?"));
   EXPECT_THAT(refusal([] { make_task({.task = "images:path=2", .path = "/nowhere"}); }),
               HasSubstr("unknown option 'path'"));
 }
 
 TEST(Tasks, NeedALength) {
-  EXPECT_THAT(refusal([] { make_task({.task = "listops", .path = "", .length = 0}); }),
+  EXPECT_THAT(refusal([] { make_task({.task = "listops", .length = 0}); }),
               HasSubstr("data.length: expected at least 1, got 0"));
 }
 
 TEST(Tasks, NeedAPathUnlessTheyMakeTheirData) {
-  for (const char* name : {"language", "text", "images", "harmonise"})
-    EXPECT_EQ(refusal([&] { make_task({.task = name, .path = ""}); }),
+  for (const char* name : {"language", "text", "images", "harmonise", "retrieval"})
+    EXPECT_EQ(refusal([&] { make_task({.task = name}); }),
               std::string(name) + ": expected data.path, got none");
 }
 
 TEST(Tasks, RefuseWhatTheyCannotDo) {
-  const auto task =
-      make_task({.task = "listops:train=2,valid=1,test=1", .path = "", .length = 40});
+  const auto task = make_task({.task = "listops:train=2,valid=1,test=1", .length = 40});
   EXPECT_THAT(refusal([&] { task->stream("train", 0, 1); }), HasSubstr("no stream"));
   EXPECT_THAT(refusal([&] { task->encode("x"); }), HasSubstr("takes no prompt"));
   EXPECT_THAT(refusal([&] { task->decode({1}); }), HasSubstr("writes no text"));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lagwise/data/testing_files.h"
+#include "lagwise/models/model.h"
 #include "lagwise/tasks/task.h"
 
 namespace lagwise::testing {

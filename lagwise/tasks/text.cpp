@@ -7,7 +7,7 @@
 
 #include "lagwise/data/text_examples.h"
 #include "lagwise/tasks/classification.h"
-#include "lagwise/tasks/fractions.h"
+#include "lagwise/tasks/taking.h"
 
 namespace lagwise {
 namespace {

@@ -23,7 +23,7 @@ struct Interval {
 /// With equal counts this is the mean of the windows' means and its usual error.
 Interval mean_of_windows(std::span<const double> sums, std::span<const double> counts);
 
-/// The 0.975 quantile of Student's t, for `freedom` >= 1 degrees of freedom.
+/// The 0.975 quantile of Student's t, for `freedom` >= 1 degrees of freedom, to 0.2 %.
 double student_t(int64_t freedom);
 
 }  // namespace lagwise

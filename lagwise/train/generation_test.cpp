@@ -41,7 +41,7 @@ TEST(Generation, EqualsTheFullPassAtEveryToken) {
 
 TEST(Generation, WritesASampleTheSameAloneAndAmongOthers) {
   for (const char* attention : {kNormalised, "exact"}) {
-    const auto model = make_model(short_model("rope", attention));
+    const auto model = make_model(short_model("rope:layout=half", attention));
     const Tokens prompt = {5, 0, 9};
     const Written many = write(*model, {prompt, prompt, prompt, prompt}, 100);
     EXPECT_EQ(write(*model, {prompt}, 100).tokens[0], many.tokens[0]);

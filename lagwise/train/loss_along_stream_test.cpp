@@ -50,9 +50,10 @@ TEST(LossAlongStream, KeepsAStateOfOneSizeWithLinearAttentionAlone) {
   const auto linear = make_model(short_model());
   const auto points = loss_along_stream(*linear, task, {}, "test", 100, 25).points;
   EXPECT_EQ(points.front().state_bytes, points.back().state_bytes);
-  const auto exact = make_model(short_model("rope", "exact"));
+  const auto exact = make_model(short_model("rope:layout=half", "exact"));
   const auto growing = loss_along_stream(*exact, task, {}, "test", 100, 25).points;
-  EXPECT_EQ(4 * growing.front().state_bytes, growing.back().state_bytes);
+  // Keys and values of 25 and of 100 rows, beside tables of angles for one chunk.
+  EXPECT_GT(growing.back().state_bytes, 3 * growing.front().state_bytes);
 }
 
 TEST(LossAlongStream, SaysWhyItStopped) {

@@ -75,7 +75,7 @@ void expect_naive(const ModelConfig& config, int64_t length) {
 }
 
 TEST(LossByPosition, EqualsOnePassATarget) {
-  expect_naive(short_model("rope", kNormalised), 29);
+  expect_naive(short_model("rope:layout=half", kNormalised), 29);
   expect_naive(short_model("sinusoidal", "exact"), 24);
   ModelConfig odd = short_model("sine_spe", kNormalised);
   odd.length = 7;

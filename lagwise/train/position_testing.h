@@ -58,7 +58,7 @@ class LetterStream : public Task {
 };
 
 /// The trained length 8, so that small windows are long ones.
-inline ModelConfig short_model(const std::string& encoding = "rope",
+inline ModelConfig short_model(const std::string& encoding = "rope:layout=half",
                                const std::string& attention = kNormalised) {
   ModelConfig config = small_model("decoder_lm", encoding, attention);
   config.length = 8;

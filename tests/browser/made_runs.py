@@ -25,7 +25,6 @@ def recipe(encoding, steps):
     return f"""title = "a made run"
 
 [model]
-model = "decoder_lm"
 encoding = "{encoding}"
 attention = "linear:norm=rms_head"
 

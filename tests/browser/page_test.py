@@ -49,8 +49,9 @@ class PageTest(unittest.TestCase):
         for width in (320, 360, 1280):
             for dark in (False, True):
                 tab = self.open(width, dark)
-                self.assertEqual(self.texts(tab, "h2")[:3],
-                                 ["Runs", "Beyond the training length", "Training"])
+                self.assertEqual(self.texts(tab, "h2"),
+                                 ["Runs", "Beyond the training length", "Music", "Training",
+                                  "What they wrote"])
                 self.assertLessEqual(tab.value("document.documentElement.scrollWidth"), width)
                 self.assertGreaterEqual(len(self.texts(tab, ".chart svg[tabindex]")), 4)
                 tab.screenshot(FOLDER / f"report-{width}-{'dark' if dark else 'light'}.png")
@@ -75,7 +76,7 @@ class PageTest(unittest.TestCase):
         tab.click("thead th:nth-child(2) button")
         self.assertEqual(tab.value("document.querySelector('thead th:nth-child(2)').ariaSort"),
                          "ascending")
-        self.assertEqual(self.texts(tab, "tbody th")[0], "lrpe")
+        self.assertEqual(self.texts(tab, "tbody th")[0], "sine_spe")
 
     def test_reads_values_under_the_pointer_and_by_keys(self):
         tab = self.open(1280)
@@ -102,6 +103,16 @@ class PageTest(unittest.TestCase):
         self.assertEqual(set(pressed), {"false"})
         tab.click(".legend .key")
         self.assertEqual(tab.value(curves), before)
+
+    def test_draws_anew_at_another_width(self):
+        tab = self.open(1280)
+        width = "document.querySelector('.chart svg[tabindex]').clientWidth"
+        before = tab.value(width)
+        tab.call("Emulation.setDeviceMetricsOverride", width=400, height=800,
+                 deviceScaleFactor=1, mobile=False)
+        tab.settle()
+        self.assertLess(tab.value(width), before)
+        self.assertLessEqual(tab.value("document.documentElement.scrollWidth"), 400)
 
     def test_switches_tabs_and_theme(self):
         tab = self.open(360)
@@ -161,10 +172,10 @@ class PageTest(unittest.TestCase):
         change = ("(() => { const n = document.querySelector(%s); n.value = %s;"
                   "n.dispatchEvent(new Event('input')); })()")
         tab.value(change % (json.dumps("[aria-label='Place in the piece']"), 96))
-        shown = self.texts(tab, ".transport .time")
+        shown = self.texts(tab, ".music .time")
         self.assertEqual(shown, ["0:55 / 1:50", "104 bpm"])
         tab.value(change % (json.dumps("[aria-label='Tempo, percent']"), 200))
-        self.assertEqual(self.texts(tab, ".transport .time"), ["0:27 / 0:55", "208 bpm"])
+        self.assertEqual(self.texts(tab, ".music .time"), ["0:27 / 0:55", "208 bpm"])
         tab.click(".music .legend .key")
         self.assertEqual(tab.value("document.querySelector('.music .legend .key').ariaPressed"),
                          "false")

@@ -20,7 +20,7 @@ class Chart {
     return this.spec.series.filter((series) => this.who.shows(keyOf(series)));
   }
 
-  scales() {
+  fitted() {
     const shown = this.visible().length ? this.visible() : this.spec.series;
     const {across, up, mark, clip} = this.spec;
     const x = scaleOf(shown.flatMap((s) => s.x).concat(mark > 0 ? [mark] : []), across.log);
@@ -47,7 +47,7 @@ class Chart {
 
   draw(width) {
     this.width = width;
-    const scales = this.scales();
+    const scales = this.fitted();
     const f = this.frame(width, scales);
     this.x = (value) => f.left + scales.x.share(value) * (f.right - f.left);
     this.y = (value) => f.bottom - scales.y.share(value) * (f.bottom - f.top);
@@ -170,7 +170,7 @@ class Chart {
     return [...ends.map(({name, x, y, at}) => svg('g', {class: 'name'},
       svg('path', {d: `M${x + 6},${y}L${f.right + 8},${at}`, stroke: this.who.colour(name)}),
       text(name, f.right + 11, at + 4))),
-            ...early.map(({name, x, y}) => svg('g', {class: 'name'}, text(name, x + 7, y + 4)))];
+            ...early.map(({name, x, y}) => svg('g', {class: 'name'}, text(name, x - 4, y - 9)))];
   }
 
   /** In words, for those who do not see it. */

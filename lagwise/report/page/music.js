@@ -13,7 +13,8 @@ class MusicCard {
     this.node = el('figure', {class: 'card wide music'},
                    el('header', {}, el('h3', {}, block.title), this.chooser(),
                       saveButton(block.title, () => this.rows())),
-                   this.transport(), this.tracks, this.rolls);
+                   this.transport(), el('div', {class: 'settings'}, this.tracks, this.paces()),
+                   this.rolls);
     document.addEventListener('theme', () => this.redraw());
     this.show(0);
   }
@@ -30,14 +31,17 @@ class MusicCard {
     this.place = el('input', {type: 'range', min: 0, step: 0.01, 'aria-label': 'Place in the piece',
                               oninput: () => this.player.seek(Number(this.place.value))});
     this.time = el('span', {class: 'time'});
+    return el('div', {class: 'transport'}, this.button, this.place, this.time);
+  }
+
+  paces() {
     this.tempo = el('input', {type: 'range', min: 50, max: 200, step: 1, value: 100,
                               'aria-label': 'Tempo, percent', oninput: () => {
                                 this.player.setSpeed(this.tempo.value / 100);
                                 this.follow();
                               }});
     this.pace = el('span', {class: 'time'});
-    return el('div', {class: 'transport'}, this.button, this.place, this.time,
-              el('label', {class: 'tempo'}, 'Tempo ', this.tempo), this.pace);
+    return el('label', {class: 'tempo'}, 'Tempo ', this.tempo, this.pace);
   }
 
   show(number) {

@@ -147,7 +147,7 @@ class RollView {
     const x = beat * this.perBeat;
     this.cursor.style.transform = `translateX(${x}px)`;
     const {scrollLeft, clientWidth} = this.scroller;
-    if (x < scrollLeft || x > scrollLeft + 0.9 * clientWidth)
+    if (clientWidth && (x < scrollLeft || x > scrollLeft + 0.9 * clientWidth))
       this.scroller.scrollLeft = x - 0.1 * clientWidth;
   }
 }

@@ -49,8 +49,9 @@ class Table {
     const {better} = this.spec.columns[column];
     const values = this.order.filter((row) => this.who.shows(this.spec.rows[row][0]))
       .map((row) => this.spec.rows[row][column]).filter((x) => typeof x === 'number');
-    if (!better || values.length < 2) return null;
-    return better > 0 ? Math.max(...values) : Math.min(...values);
+    const [low, high] = [Math.min(...values), Math.max(...values)];
+    if (!better || !(low < high)) return null;
+    return better > 0 ? high : low;
   }
 
   draw() {

@@ -18,6 +18,16 @@ inline double take_fraction(Spec& options, const char* key, double fallback) {
   return part;
 }
 
+/// An option that says how many of something to make.
+inline int64_t take_count(Spec& options, const char* key, int64_t fallback) {
+  const int64_t count = options.take(key, fallback);
+  if (count < 0 || count > 100000000)
+    throw std::invalid_argument(options.name() + ": " + key +
+                                ": expected 0 to 100000000, got " +
+                                std::to_string(count));
+  return count;
+}
+
 /// For tasks that make nothing themselves.
 inline void need_path(const std::string& task, const std::string& path) {
   if (path.empty())

@@ -1,0 +1,199 @@
+// `lagwise data` as a user meets it: what it writes, what it prints, what it refuses.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lagwise/cli/program.h"
+#include "lagwise/cli/verbs.h"
+#include "lagwise/data/listops_examples.h"
+#include "lagwise/data/testing_files.h"
+#include "lagwise/tasks/task.h"
+
+namespace lagwise::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace lagwise::testing;
+namespace fs = std::filesystem;
+
+struct Outcome {
+  int code;
+  std::string out, err;
+};
+
+Outcome lagwise(const std::vector<std::string>& words) {
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  const int code = run_program({add_data}, words);
+  const std::string err = ::testing::internal::GetCapturedStderr();
+  return {code, ::testing::internal::GetCapturedStdout(), err};
+}
+
+struct Data : ::testing::Test {
+  const TempFolder folder;
+  const std::string set = folder / "set";
+  std::string said;
+
+  void expect_failure(const std::vector<std::string>& words, int code,
+                      const std::string& part) {
+    const Outcome outcome = lagwise(words);
+    EXPECT_EQ(outcome.code, code);
+    EXPECT_THAT(outcome.err, HasSubstr(part));
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_FALSE(fs::exists(set));
+    EXPECT_FALSE(fs::exists(set + ".tmp"));
+  }
+  void make(std::vector<std::string> words) {
+    words.insert(words.begin(), "data");
+    words.insert(words.end(), {"--out", set});
+    const Outcome outcome = lagwise(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_THAT(outcome.out, HasSubstr("hash "));
+    said = outcome.out;
+    EXPECT_NO_THROW(data::ShardSet(set).verify());
+  }
+};
+
+const std::vector<std::string> kSmallListops = {
+    "listops", "--train",       "30", "--valid",        "4", "--test", "5", "--seed",
+    "3",       "--longer-than", "10", "--shorter-than", "60"};
+
+TEST_F(Data, ListsWhatItCanPrepare) {
+  const Outcome outcome = lagwise({"data"});
+  EXPECT_EQ(outcome.code, 0);
+  for (const char* name : {"harmonise", "images", "language", "listops", "pathfinder",
+                           "retrieval", "text"})
+    EXPECT_THAT(outcome.out, HasSubstr(std::string(name) + " "));
+  EXPECT_THAT(lagwise({"data", "listops", "--help"}).out, HasSubstr("--shorter-than"));
+}
+
+TEST_F(Data, MakesListopsThatTrainingReads) {
+  make(kSmallListops);
+  EXPECT_THAT(said, HasSubstr("scheme listops, 16 words, 10 classes"));
+  const auto task = make_task({.task = "listops", .path = set, .length = 60});
+  EXPECT_EQ(task->size("train"), 30);
+  EXPECT_EQ(task->size("valid"), 4);
+  EXPECT_EQ(task->size("test"), 5);
+  const std::string first = contents(set + "/train.bin");
+  make(kSmallListops);  // over the earlier one
+  EXPECT_EQ(contents(set + "/train.bin"), first);
+}
+
+TEST_F(Data, MakesTheArenasTablesWithTheSameRows) {
+  make(kSmallListops);
+  const auto direct = make_task({.task = "listops", .path = set, .length = 60});
+  std::vector<std::string> words = kSmallListops;
+  words.insert(words.begin(), "data");
+  words.insert(words.end(), {"--tsv", "--out", folder / "tsv"});
+  EXPECT_EQ(lagwise(words).code, 0);
+  EXPECT_TRUE(contents(folder / "tsv/basic_val.tsv").starts_with("Source\tTarget\r\n"));
+  fs::remove_all(set);
+  make({"listops", folder / "tsv"});
+  EXPECT_EQ(make_task({.task = "listops", .path = set, .length = 60})->hash(),
+            direct->hash());
+}
+
+TEST_F(Data, PreparesTextForLanguageAndClasses) {
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text += std::to_string(i) + " ";
+  put(folder / "a.txt", text);
+  make({"language", folder / "a.txt", "--valid", "0.1"});
+  const TaskConfig raw{
+      .task = "language:valid=0.1", .path = folder / "a.txt", .length = 32};
+  TaskConfig prepared{.task = "language", .path = set, .length = 32};
+  EXPECT_EQ(make_task(raw)->stream("valid", 0, 500),
+            make_task(prepared)->stream("valid", 0, 500));
+
+  put(folder / "t.tsv", "text\tlabel\nfine\t2\nbad\t0\n");
+  make({"text", folder / "t.tsv", "--valid", "0", "--test", "0"});
+  ModelConfig shape;
+  prepared.task = "text";
+  make_task(prepared)->shape(shape);
+  EXPECT_EQ(shape.classes, 3);
+  EXPECT_THAT(said, HasSubstr("256 words, 3 classes"));
+}
+
+TEST_F(Data, KeepsTheWordsOfWikitext) {
+  put(folder / "w/wiki.train.tokens", " one two three \n");
+  put(folder / "w/wiki.valid.tokens", " one two \n");
+  make({"language", folder / "w"});
+  EXPECT_EQ(data::ShardSet(set).manifest().info.at("words_valid"), "3");
+  EXPECT_EQ(data::ShardSet(set).manifest().info.at("words_train"), "4");
+}
+
+TEST_F(Data, PreparesChorales) {
+  put(folder / "c.json", R"({"train": [[[74, 70, 65, 58], [74, 70, -1, 58]]]})");
+  make({"harmonise", folder / "c.json"});
+  EXPECT_EQ(make_task({.task = "harmonise", .path = set, .length = 6})->size("train"),
+            1);
+}
+
+TEST_F(Data, MakesPathfinder) {
+  make({"pathfinder", "--train", "3", "--valid", "1", "--test", "1", "--contour", "6"});
+  const auto task = make_task({.task = "pathfinder", .path = set});
+  EXPECT_EQ(task->size("train"), 3);
+  EXPECT_EQ(task->eval_batch("test", 0, 1).tokens.size(1), 1024);
+}
+
+TEST_F(Data, PreparesPairs) {
+  put(folder / "p.tsv", "1\ta\tb\tone\ttwo\n0\ta\tb\tx\ty\n");
+  make({"retrieval", folder / "p.tsv"});
+  const auto task = make_task({.task = "retrieval", .path = set});
+  EXPECT_EQ(task->size("train"), 2);
+  EXPECT_EQ(task->eval_batch("train", 0, 2).source.size(1), 3);
+}
+
+TEST_F(Data, RefusesWhatIsWrongAndLeavesNothing) {
+  expect_failure({"data", "listopps", "--out", set}, 2, "did you mean 'listops'?");
+  expect_failure({"data", "listops"}, 2, "--out is required");
+  expect_failure({"data", "language", "--out", set}, 2, "PATH is required");
+  expect_failure({"data", "listops", "--out", set, "--train", "0"}, 2,
+                 "--train: expected a whole number from 1 to 100000000, got '0'");
+  expect_failure({"data", "listops", "--out", set, "--shorter-than", "3", "--max-depth",
+                  "1", "--longer-than", "2"},
+                 2, "");
+  expect_failure({"data", "language", "x", "--out", set, "--valid", "0.7"}, 2,
+                 "--valid: expected a fraction from 0 to below 0.5, got '0.7'");
+  expect_failure({"data", "images", folder.path(), "--out", set, "--patch", "x"}, 2,
+                 "--patch: expected a whole number from 1 to 64, got 'x'");
+}
+
+TEST_F(Data, NamesDamagedFilesAndLeavesNothing) {
+  expect_failure({"data", "language", folder / "none.txt", "--out", set}, 3,
+                 "none.txt");
+  put(folder / "empty.txt", "");
+  expect_failure({"data", "language", folder / "empty.txt", "--out", set}, 3,
+                 "empty.txt: expected text");
+  put(folder / "t.tsv", "text\tlabel\nfine\t1\nbad\tx\n");
+  expect_failure({"data", "text", folder / "t.tsv", "--out", set}, 3,
+                 "t.tsv, byte 18: expected a label from 0 to 999");
+  expect_failure({"data", "images", folder.path(), "--out", set}, 3,
+                 "data_batch_1.bin");
+  put(folder / "c.json", "{\"train\": [[[74]]]}");
+  expect_failure({"data", "harmonise", folder / "c.json", "--out", set}, 3, "c.json");
+  put(folder / "rows.tsv", "3\t3\n4\t[NIM 2 ]\n");
+  expect_failure({"data", "listops", folder / "rows.tsv", "--out", set}, 3,
+                 "rows.tsv: expected ListOps in row 1");
+}
+
+TEST_F(Data, KeepsTheEarlierSetWhenItFails) {
+  make(kSmallListops);
+  const std::string before = contents(set + "/train.bin");
+  put(folder / "rows.tsv", "3\t3\n4\t[NIM 2 ]\n");
+  EXPECT_EQ(lagwise({"data", "listops", folder / "rows.tsv", "--out", set}).code, 3);
+  EXPECT_EQ(contents(set + "/train.bin"), before);
+  EXPECT_NO_THROW(data::ShardSet(set).verify());
+}
+
+TEST_F(Data, NeverReplacesAFolderOfSomethingElse) {
+  put(folder / "mine/notes.txt", "precious");
+  const Outcome outcome = lagwise({"data", "listops", "--out", folder / "mine"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("expected a new or empty folder"));
+  EXPECT_EQ(contents(folder / "mine/notes.txt"), "precious");
+}
+
+}  // namespace
+}  // namespace lagwise::cli

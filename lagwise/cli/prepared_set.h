@@ -1,0 +1,56 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "lagwise/cli/interruption.h"
+#include "lagwise/cli/progress.h"
+#include "lagwise/data/examples.h"
+#include "lagwise/data/new_folder.h"
+
+namespace lagwise::cli {
+
+/// A set that is being made: into a folder that appears when it is whole, with a
+/// progress bar. SIGINT ends it, and leaves nothing.
+class PreparedSet {
+ public:
+  PreparedSet(const std::string& out, const std::string& task);
+
+  const std::string& path() const { return folder_.path(); }  ///< to write into
+
+  /// After each sequence; `done`: the fraction of all, negative where unknown.
+  void step(double done);
+
+  /// Makes it appear, and prints what is in it.
+  void finish();
+
+ private:
+  Interruption interruption_;
+  data::NewFolder folder_;
+  std::string task_;
+  Progress progress_;
+  int64_t sequences_ = 0;
+};
+
+/// Prints a set: splits, sizes, hash, and how to train on it.
+void print_set(const std::string& folder, const std::string& task);
+
+struct ExamplePlan {
+  std::string out, task;
+  data::ShardManifest manifest;
+  data::ExampleLayout layout = {};
+  int64_t classes = 0;
+};
+
+/// Makes a set of examples. `source` hands each to the visitor, and may note what it
+/// found with the writer.
+void prepare_examples(
+    const ExamplePlan& plan,
+    const std::function<void(data::ExampleWriter&, const data::VisitExample&)>& source);
+
+/// The options every subcommand has: --out, and the path it reads.
+CLI::Option* add_out(CLI::App& verb, std::string& out);
+CLI::Option* add_path(CLI::App& verb, std::string& path, const std::string& what);
+
+}  // namespace lagwise::cli

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+
+namespace lagwise::data {
+
+/// A folder that appears whole or not at all:
+///
+///     write into FOLDER.tmp -> commit() renames it to FOLDER
+///
+/// Until then an earlier FOLDER stands as it was; without commit() FOLDER.tmp goes. A
+/// killed process leaves it, and the next one starts it anew. Only an earlier set of
+/// shards (it has a manifest.json) or an empty folder is replaced: anything else is
+/// refused with std::invalid_argument before the work starts. Errors of the system are
+/// std::runtime_error with its reason.
+class NewFolder {
+ public:
+  explicit NewFolder(std::string folder);
+  ~NewFolder();
+  NewFolder(const NewFolder&) = delete;
+  NewFolder& operator=(const NewFolder&) = delete;
+
+  const std::string& path() const { return temporary_; }  ///< to write into
+  const std::string& name() const { return folder_; }     ///< what it will be called
+  void commit();
+
+ private:
+  std::string folder_, temporary_;
+};
+
+}  // namespace lagwise::data

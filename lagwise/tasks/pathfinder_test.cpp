@@ -1,0 +1,64 @@
+#include "lagwise/data/grey_png.h"
+#include "lagwise/data/pathfinder_examples.h"
+#include "lagwise/tasks/testing_tasks.h"
+
+namespace lagwise {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace lagwise::testing;
+
+const char* const kSmall = "pathfinder:train=12,valid=2,test=3,contour=6";
+
+TEST(PathfinderTask, KeepsThePromisesOfTasks) {
+  expect_task_keeps_its_promises({.task = kSmall});
+}
+
+TEST(PathfinderTask, MakesImagesOfTheArenasSize) {
+  const auto task = make_task({.task = kSmall});
+  EXPECT_EQ(task->size("train"), 12);
+  EXPECT_EQ(task->size("test"), 3);
+  ModelConfig shape;
+  task->shape(shape);
+  EXPECT_EQ(shape.model, "classifier");
+  EXPECT_EQ(shape.grid, (std::vector<int64_t>{32, 32}));
+  EXPECT_EQ(shape.length, 1024);
+  EXPECT_EQ(shape.classes, 2);
+  EXPECT_EQ(task->eval_batch("train", 0, 3).tokens.sizes(), at::IntArrayRef({3, 1024}));
+}
+
+TEST(PathfinderTask, ReadsTheArenasFolderAndPreparedSets) {
+  const TempFolder folder;
+  std::string lines;
+  for (int i = 0; i < 10; ++i) {
+    const std::string name = std::to_string(i) + ".png";
+    put(folder / ("imgs/0/" + name),
+        data::grey_png({2, 2, std::vector<uint8_t>(4, static_cast<uint8_t>(i))}));
+    lines += "imgs/0 " + name + " 0 " + std::to_string(i % 2) + "\n";
+  }
+  put(folder / "metadata/0.npy", lines);
+  const auto raw = make_task({.task = "pathfinder", .path = folder.path()});
+  EXPECT_EQ(raw->size("train"), 8);
+  const Batch batch = raw->eval_batch("valid", 0, 1);
+  EXPECT_EQ(row_of(batch.tokens, {}, 0), (std::vector<int64_t>{8, 8, 8, 8}));
+  {
+    data::ExampleWriter writer(folder / "set",
+                               {"", "pathfinder", 256, {}, {{"side", "2"}}}, {}, 2);
+    data::read_pathfinder_examples(
+        folder.path(), [&](const std::string& split, const data::Example& example,
+                           double) { writer.add(split, example); });
+    writer.commit();
+  }
+  const auto set = make_task({.task = "pathfinder", .path = folder / "set"});
+  expect_same_batch(raw->train_batch(1, 0, 5), set->train_batch(1, 0, 5));
+}
+
+TEST(PathfinderTask, RefusesBadOptions) {
+  EXPECT_THAT(refusal([] { make_task({.task = "pathfinder:contour=30"}); }),
+              HasSubstr("pathfinder: expected contours of 3 paddles"));
+  EXPECT_THAT(refusal([] { make_task({.task = "pathfinder:trian=3"}); }),
+              HasSubstr("did you mean 'train'?"));
+}
+
+}  // namespace
+}  // namespace lagwise
