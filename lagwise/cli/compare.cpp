@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "lagwise/cli/checks.h"
+#include "lagwise/cli/compare_likeness.h"
 #include "lagwise/cli/compare_plan.h"
 #include "lagwise/cli/compare_runner.h"
 #include "lagwise/cli/compare_table.h"
@@ -44,6 +45,7 @@ void compare_runs(const CompareFlags& flags) {
   for (const RunSummary& run : runs)
     if (!run.judged())
       table.notes.push_back(run.folder + " is not judged: lagwise eval " + run.folder);
+  for (const std::string& line : likeness_lines(runs)) table.notes.push_back(line);
   print(table, flags);
 }
 

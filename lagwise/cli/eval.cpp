@@ -1,5 +1,6 @@
 // `lagwise eval`: what a trained model is worth. The task's metric; for language models
-// also the loss by position beside the restart line, or along one long stream.
+// also the loss by position beside the restart line, or along one long stream; for
+// music how like their sources continuations are.
 
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@
 #include <stdexcept>
 
 #include "lagwise/cli/checks.h"
+#include "lagwise/cli/eval_continuations.h"
 #include "lagwise/cli/eval_files.h"
 #include "lagwise/cli/eval_lengths.h"
 #include "lagwise/cli/eval_text.h"
@@ -34,6 +36,7 @@ struct EvalFlags {
   int windows = 64, examples = 0;
   bool stream = false, json = false;
   int to = 65536, chunk = 1024;
+  ContinuationFlags continuations;
 };
 
 /// One evaluation: finds, prints, writes.
@@ -45,7 +48,9 @@ class Eval {
   void run() {
     const std::vector<int64_t> lengths = lengths_asked(flags_.lengths, trained());
     say(fmt::format("{}, step {}\n", run_.folder, run_.step));
-    if (flags_.stream) {
+    if (flags_.continuations.count > 0) {
+      continuations();
+    } else if (flags_.stream) {
       stream();
     } else {
       metric();
@@ -134,6 +139,13 @@ class Eval {
     keep("stream", stream_json(found, run_.step));
   }
 
+  void continuations() {
+    const ContinuationsFound found =
+        find_continuations(run_, split_, flags_.continuations, showing("continuing"));
+    say(continuations_text(found));
+    keep("continuations", continuations_json(found, run_.step));
+  }
+
   const EvalFlags& flags_;
   Run run_;
   std::string split_;
@@ -145,8 +157,9 @@ class Eval {
 }  // namespace
 
 void add_eval(CLI::App& app) {
-  CLI::App* verb = app.add_subcommand(
-      "eval", "Judge a trained model: metric, loss by position, one long stream");
+  CLI::App* verb = app.add_subcommand("eval",
+                                      "Judge a trained model: metric, loss by "
+                                      "position, one long stream, continuations");
   const auto flags = std::make_shared<EvalFlags>();
   add_run_flags(*verb, flags->run);
   verb->add_option("--split", flags->split,
@@ -173,6 +186,7 @@ void add_eval(CLI::App& app) {
       ->check(whole_number(1, kMost))
       ->needs(stream)
       ->capture_default_str();
+  add_continuation_flags(*verb, flags->continuations);
   verb->add_flag("--json", flags->json, "Print one JSON object instead of text");
   verb->callback([flags] { Eval(*flags).run(); });
 }

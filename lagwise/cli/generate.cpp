@@ -1,5 +1,6 @@
 // `lagwise generate`: what a trained model writes. A language model goes on from the
-// prompt, byte by byte as it comes; an encoder_decoder hears the prompt and answers.
+// prompt, byte by byte as it comes; an encoder_decoder hears the prompt and answers; a
+// model of music goes on from a MIDI file, and what it wrote is drawn and played.
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
@@ -7,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -14,12 +16,14 @@
 
 #include "lagwise/cli/checks.h"
 #include "lagwise/cli/generate_card.h"
+#include "lagwise/cli/generate_music.h"
 #include "lagwise/cli/progress_line.h"
 #include "lagwise/cli/run_flags.h"
 #include "lagwise/cli/stop_signal.h"
 #include "lagwise/cli/utf8.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/core/errors.h"
+#include "lagwise/data/smf.h"
 #include "lagwise/models/model.h"
 #include "lagwise/train/generation.h"
 
@@ -34,8 +38,9 @@ struct GenerateFlags {
   RunFlags run;
   std::string prompt, prompt_file, out;
   int length = 0, count = 1, top_k = 0, seed = 0;  // length 0: not given
+  int prompt_tokens = 0;                           // 0: all
   double temperature = 1, top_p = 1;
-  bool json = false;
+  bool json = false, silent = false;
 };
 
 /// The run; without its data where that is gone and the tokens are bytes anyway.
@@ -65,7 +70,9 @@ class Generate {
     sampling_ = {flags.temperature, flags.top_k, flags.top_p,
                  static_cast<uint64_t>(flags.seed)};
     listens_ = run_.model->config().model == "encoder_decoder";
-    live_ = !flags_.json && !listens_;
+    scheme_ = run_.task ? run_.task->music() : nullptr;
+    live_ = !flags_.json && !listens_ && !scheme_;
+    if (scheme_ && prompt_.ends_with(".mid")) like_ = data::read_smf(prompt_);
   }
 
   void run() {
@@ -79,8 +86,7 @@ class Generate {
     const std::vector<Sample> samples = samples_of(written);
     flags_.json ? print_json(samples, written) : print_rest(samples);
     if (!flags_.out.empty())
-      for (const Sample& sample : samples)
-        fmt::print(stderr, "-> {}\n", write_card(flags_.out, run_, sampling_, sample));
+      for (const Sample& sample : samples) write_files(sample);
     report(written, writing);
     if (StopSignal::asked())
       throw Interrupted(fmt::format("stopped after {} tokens", written.steps));
@@ -98,8 +104,33 @@ class Generate {
     return {tokens.begin(), tokens.end()};
   }
 
+  MusicSample music_sample(const Sample& sample) const {
+    return {sample.prompt_tokens, sample.tokens,
+            like_.tracks.empty() ? nullptr : &like_};
+  }
+
+  void write_files(const Sample& sample) const {
+    std::string files = write_card(flags_.out, run_, sampling_, sample);
+    if (scheme_) {
+      const auto path =
+          std::filesystem::path(flags_.out) / card_name(sample, sampling_.seed);
+      const MusicFiles music =
+          write_music(path.string(), *scheme_, music_sample(sample), !flags_.silent);
+      files += " " + music.midi + (music.wav.empty() ? "" : " " + music.wav);
+    }
+    fmt::print(stderr, "-> {}\n", files);
+  }
+
+  /// What is given: of a MIDI file, as much as is asked for.
+  std::vector<int64_t> prompt_tokens() const {
+    std::vector<int64_t> tokens = encode(prompt_);
+    if (flags_.prompt_tokens > 0)
+      tokens.resize(std::min(tokens.size(), static_cast<size_t>(flags_.prompt_tokens)));
+    return tokens;
+  }
+
   Writing plan() {
-    const std::vector<int64_t> tokens = encode(prompt_);
+    const std::vector<int64_t> tokens = prompt_tokens();
     Writing writing;
     writing.sampling = sampling_;
     writing.length = flags_.length > 0 ? flags_.length : 512;
@@ -127,7 +158,7 @@ class Generate {
     if (flags_.count > 1)
       fmt::print("{}--- sample {} of {} ---\n", index > 0 ? "\n" : "", index + 1,
                  flags_.count);
-    if (!listens_) fmt::print("{}", shown_text(prompt_));
+    if (!listens_ && !scheme_) fmt::print("{}", shown_text(prompt_));
     std::fflush(stdout);
   }
 
@@ -146,9 +177,13 @@ class Generate {
 
   std::vector<Sample> samples_of(const Written& written) const {
     std::vector<Sample> samples;
-    for (const std::vector<int64_t>& tokens : written.tokens)
+    for (const std::vector<int64_t>& tokens : written.tokens) {
       samples.push_back({static_cast<int64_t>(samples.size()), shown_text(prompt_),
-                         shown_text(decode(tokens)), tokens});
+                         shown_text(decode(tokens)), tokens, prompt_tokens()});
+      if (scheme_)
+        samples.back().music = music_json(*scheme_, music_sample(samples.back()),
+                                          run_.model->config().length);
+    }
     return samples;
   }
 
@@ -156,6 +191,10 @@ class Generate {
     if (live_) fmt::print("{}\n", utf8_.finish());
     for (size_t i = live_ ? 1 : 0; i < samples.size(); ++i) {
       begin_sample(samples[i].index);
+      if (scheme_) {
+        fmt::print("{}", shown_music(*scheme_, music_sample(samples[i])));
+        continue;
+      }
       fmt::print("{}{}", samples[i].text, samples[i].text.ends_with('\n') ? "" : "\n");
     }
     std::fflush(stdout);
@@ -195,6 +234,8 @@ class Generate {
   Sampling sampling_;
   bool listens_ = false;  ///< the prompt is heard, not continued
   bool live_ = false;     ///< the first sample is printed as it comes
+  const data::TokenScheme* scheme_ = nullptr;  ///< of music
+  data::Music like_;                           ///< the file to go on from
   Batch source_;
   Utf8 utf8_;
   int64_t steps_ = 0;
@@ -228,11 +269,15 @@ void add_generate(CLI::App& app) {
   add_run_flags(*verb, flags->run);
   CLI::Option* prompt = verb->add_option(
       "--prompt", flags->prompt,
-      "What to go on from, or, of harmonise, the soprano to answer: \"C5:4 D5:8\", or "
-      "valid:3 for that of a chorale");
+      "What to go on from: a text; of music, a MIDI file or a piece such as test:3; of "
+      "harmonise, the soprano to answer: \"C5:4 D5:8\", or valid:3 for that of a "
+      "chorale");
   verb->add_option("--prompt-file", flags->prompt_file, "The same, from a file")
       ->check(file_name())
       ->excludes(prompt);
+  verb->add_option("--prompt-tokens", flags->prompt_tokens,
+                   "Give only the first so many tokens of the prompt; all unless given")
+      ->check(whole_number(1, kMost));
   verb->add_option("--length", flags->length,
                    "Tokens to write; 512 unless given, or as many as were heard")
       ->check(whole_number(1, kMost));
@@ -240,10 +285,14 @@ void add_generate(CLI::App& app) {
   verb->add_option("--count", flags->count, "Samples to write, together")
       ->check(whole_number(1, kMostSamples))
       ->capture_default_str();
-  verb->add_option("--out", flags->out,
-                   "Also write text and a JSON card of each sample to this folder, "
-                   "such as RUN/samples")
+  verb->add_option(
+          "--out", flags->out,
+          "Also write text and a JSON card of each sample to this folder, "
+          "such as RUN/samples; of music a MIDI file too and, with fluidsynth, "
+          "its sound")
       ->check(file_name());
+  verb->add_flag("--no-sound", flags->silent,
+                 "Write no sound, though fluidsynth is here");
   verb->add_flag("--json", flags->json, "Print one JSON object instead of text");
   verb->callback([flags] { Generate(*flags).run(); });
 }

@@ -12,20 +12,23 @@ using Json = nlohmann::ordered_json;
 
 Json card_json(const Run& run, const Sampling& sampling, const Sample& sample) {
   const ModelConfig& model = run.model->config();
-  return {{"run", run.folder},
-          {"step", run.step},
-          {"model", model.model},
-          {"encoding", model.encoding},
-          {"attention", model.attention},
-          {"trained", model.length},
-          {"seed", sampling.seed},
-          {"sample", sample.index},
-          {"temperature", sampling.temperature},
-          {"top_k", sampling.top_k},
-          {"top_p", sampling.top_p},
-          {"prompt", sample.prompt},
-          {"text", sample.text},
-          {"tokens", sample.tokens}};
+  Json card = {{"run", run.folder},
+               {"step", run.step},
+               {"model", model.model},
+               {"encoding", model.encoding},
+               {"attention", model.attention},
+               {"trained", model.length},
+               {"seed", sampling.seed},
+               {"sample", sample.index},
+               {"temperature", sampling.temperature},
+               {"top_k", sampling.top_k},
+               {"top_p", sampling.top_p},
+               {"prompt", sample.prompt},
+               {"text", sample.text},
+               {"prompt_tokens", sample.prompt_tokens},
+               {"tokens", sample.tokens}};
+  if (!sample.music.is_null()) card["music"] = sample.music;
+  return card;
 }
 
 std::string card_name(const Sample& sample, uint64_t seed) {

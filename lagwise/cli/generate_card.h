@@ -15,6 +15,8 @@ struct Sample {
   int64_t index = 0;  ///< of the samples of one call
   std::string prompt, text;
   std::vector<int64_t> tokens;  ///< without the prompt
+  std::vector<int64_t> prompt_tokens = {};
+  nlohmann::ordered_json music = nullptr;  ///< generate_music.h; null: no music
 };
 
 /// All there is to know of it: run, model, checkpoint, settings, text, tokens.

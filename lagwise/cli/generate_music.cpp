@@ -19,6 +19,25 @@ std::vector<int32_t> ids_of(const std::vector<int64_t>& tokens) {
   return {tokens.begin(), tokens.end()};
 }
 
+bool is_bass(const data::Track& track) {
+  return !track.drums() && (track.program / 8 == 4 || track.name == "bass");
+}
+
+/// Takes over what tokens of several tracks do not say.
+void dress(data::Music& music, const data::Music& like) {
+  if (music.tempos.empty() && !like.tempos.empty())
+    music.tempos = {{0, like.tempos[0].us_per_beat}};
+  if (music.tracks.size() < 2) return;  // a piano stays one
+  for (data::Track& track : music.tracks)
+    for (const data::Track& known : like.tracks) {
+      if (known.notes.empty() || known.drums() != track.drums() ||
+          is_bass(known) != is_bass(track))
+        continue;
+      track.program = known.program;
+      break;
+    }
+}
+
 int terminal_columns() {
   winsize size{};
   const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
@@ -31,7 +50,36 @@ int terminal_columns() {
 SampleMusic music_of(const data::TokenScheme& scheme, const MusicSample& sample) {
   std::vector<int64_t> whole = sample.prompt;
   whole.insert(whole.end(), sample.written.begin(), sample.written.end());
-  return {scheme.decode(ids_of(whole)), scheme.decode(ids_of(sample.prompt)).end};
+  SampleMusic music{scheme.decode(ids_of(whole)),
+                    scheme.decode(ids_of(sample.prompt)).end};
+  if (sample.like) dress(music.music, *sample.like);
+  return music;
+}
+
+nlohmann::ordered_json music_json(const data::TokenScheme& scheme,
+                                  const MusicSample& sample, int64_t trained) {
+  using Json = nlohmann::ordered_json;
+  const SampleMusic whole = music_of(scheme, sample);
+  const data::Music& music = whole.music;
+  std::vector<int64_t> seen = sample.prompt;
+  seen.insert(seen.end(), sample.written.begin(), sample.written.end());
+  seen.resize(std::min(seen.size(), static_cast<size_t>(trained)));
+  Json tracks = Json::array();
+  for (const data::Track& track : music.tracks) {
+    Json notes = Json::array();
+    for (const data::Note& note : track.notes)
+      notes.push_back({note.start, note.end, note.pitch, note.velocity});
+    tracks.push_back({{"name", track.name},
+                      {"channel", track.channel},
+                      {"program", track.program},
+                      {"notes", notes}});
+  }
+  return {{"ticks_per_beat", music.ticks_per_beat},
+          {"us_per_beat", music.tempos.empty() ? 500000 : music.tempos[0].us_per_beat},
+          {"end", music.end},
+          {"prompt_end", whole.prompt_end},
+          {"trained_end", scheme.decode(ids_of(seen)).end},
+          {"tracks", tracks}};
 }
 
 MusicFiles write_music(const std::string& path, const data::TokenScheme& scheme,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,9 @@ namespace lagwise::cli {
 /// Music a model wrote: a prompt and what came after it.
 struct MusicSample {
   std::vector<int64_t> prompt, written;
+  /// The file the prompt is from. Its tempo and instruments are taken over where the
+  /// tokens do not tell them; nullptr: none.
+  const data::Music* like = nullptr;
 };
 
 /// Its music, prompt and all, and the tick at which the prompt ends.
@@ -30,6 +34,15 @@ struct MusicFiles {
 /// and, with fluidsynth and a soundfont, PATH.wav.
 MusicFiles write_music(const std::string& path, const data::TokenScheme& scheme,
                        const MusicSample& sample, bool wav = true);
+
+/// What a page needs to draw and play it, with times in ticks:
+///
+///     {"ticks_per_beat", "us_per_beat", "end", "prompt_end", "trained_end", "tracks":
+///      [{"name", "channel", "program", "notes": [[start, end, pitch, velocity], ..]}]}
+///
+/// `trained_end` is the tick that the first `trained` tokens reach.
+nlohmann::ordered_json music_json(const data::TokenScheme& scheme,
+                                  const MusicSample& sample, int64_t trained);
 
 /// The piano roll for the terminal: in colour where stdout is one and NO_COLOR is not
 /// set (https://no-color.org).

@@ -41,6 +41,22 @@ TEST(MusicFiles, HoldTheMusicAndTheTokens) {
   EXPECT_EQ(files.wav, "");
 }
 
+TEST(MusicFiles, TakeTempoAndInstrumentsFromTheFileOfThePrompt) {
+  const auto scheme = data::make_token_scheme("groove");
+  data::Music like = data::Grooves().song(0);
+  like.tempos = {{0, 400000}};
+  for (data::Track& track : like.tracks)
+    if (!track.drums()) track.program = track.name == "bass" ? 38 : 19;
+  MusicSample played = sample();
+  played.like = &like;
+  const data::Music music = music_of(*scheme, played).music;
+  EXPECT_EQ(music.tempos, like.tempos);
+  EXPECT_EQ(music.tracks[0].program, 38);
+  EXPECT_EQ(music.tracks[2].program, 19);
+  EXPECT_EQ(music_json(*scheme, played, 256)["us_per_beat"], 400000);
+  EXPECT_EQ(music_of(*scheme, sample()).music.tracks[0].program, 33);
+}
+
 // A program of that name on the path, which writes down what it was asked.
 struct FakeSynth {
   explicit FakeSynth(const std::string& script) {

@@ -58,13 +58,32 @@ at::Tensor read_prompts(Model& model, DecodingState& state,
   return after;
 }
 
+/// A grammar without one of its tokens.
+class Without : public data::Grammar {
+ public:
+  Without(std::unique_ptr<data::Grammar> inner, int64_t never)
+      : inner_(std::move(inner)), never_(never) {}
+  bool legal(int32_t id) const override {
+    return id != never_ && (!inner_ || inner_->legal(id));
+  }
+  void advance(int32_t id) override {
+    if (inner_) inner_->advance(id);
+  }
+
+ private:
+  std::unique_ptr<data::Grammar> inner_;
+  int64_t never_;
+};
+
 /// One grammar a sample that has read its prompt; what it does not allow there is
 /// passed over, for a prompt may begin in the middle of a piece.
-Grammars grammars_after(const Task* task,
-                        const std::vector<std::vector<int64_t>>& prompts) {
+Grammars grammars_after(const Task* task, const Writing& writing) {
   Grammars grammars;
-  for (const auto& prompt : prompts) {
+  for (const auto& prompt : writing.prompts) {
     grammars.push_back(task ? task->grammar() : nullptr);
+    if (writing.never >= 0)
+      grammars.back() =
+          std::make_unique<Without>(std::move(grammars.back()), writing.never);
     if (!grammars.back()) continue;
     for (const int64_t token : prompt)
       if (grammars.back()->legal(static_cast<int32_t>(token)))
@@ -77,7 +96,7 @@ Grammars grammars_after(const Task* task,
 class Writer {
  public:
   Writer(const Task* task, const Writing& writing)
-      : writing_(writing), grammars_(grammars_after(task, writing.prompts)) {
+      : writing_(writing), grammars_(grammars_after(task, writing)) {
     for (size_t b = 0; b < writing.prompts.size(); ++b) {
       samplers_.emplace_back(writing.sampling,
                              writing.first_sample + static_cast<int64_t>(b));

@@ -21,6 +21,7 @@ struct Writing {
   const Batch* source =
       nullptr;               ///< what an encoder_decoder listens to, a row a sample
   int64_t first_sample = 0;  ///< number of the first of them
+  int64_t never = -1;        ///< a token that is not drawn: the end of a piece
 };
 
 struct Written {

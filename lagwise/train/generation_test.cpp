@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "lagwise/models/model.h"
 #include "lagwise/train/position_testing.h"
 
@@ -46,6 +48,22 @@ TEST(Generation, WritesASampleTheSameAloneAndAmongOthers) {
     EXPECT_EQ(write(*model, {prompt, prompt, prompt}, 100).tokens[2], many.tokens[2]);
     EXPECT_NE(many.tokens[0], many.tokens[1]);
   }
+}
+
+TEST(Generation, NeverDrawsWhatItIsToldNotTo) {
+  const auto model = make_model(short_model());
+  Writing writing;
+  writing.prompts = {{1, 2}, {3}}, writing.length = 200;
+  const auto count = [&](int64_t token) {
+    int64_t found = 0;
+    for (const Tokens& tokens : write_on(*model, nullptr, {}, writing).tokens)
+      found += std::count(tokens.begin(), tokens.end(), token);
+    return found;
+  };
+  const int64_t common = count(7);
+  ASSERT_GT(common, 0);
+  writing.never = 7;
+  EXPECT_EQ(count(7), 0);
 }
 
 TEST(Generation, TakesPromptsOfDifferentLengths) {

@@ -1,0 +1,108 @@
+// `lagwise generate` and `lagwise eval --continuations` on a model of music that was
+// trained for a moment.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "lagwise/cli/program.h"
+#include "lagwise/cli/verbs.h"
+#include "lagwise/data/grooves.h"
+#include "lagwise/data/smf.h"
+#include "lagwise/data/testing_files.h"
+
+namespace lagwise::cli {
+namespace {
+
+using namespace lagwise::testing;
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+struct Outcome {
+  int code;
+  std::string out, err;
+};
+
+Outcome lagwise(std::vector<std::string> words) {
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  const int code = run_program({add_train, add_eval, add_generate}, std::move(words));
+  const std::string err = ::testing::internal::GetCapturedStderr();
+  return {code, ::testing::internal::GetCapturedStdout(), err};
+}
+
+class MusicRun : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TempFolder;
+    put(*folder_ / "music.toml",
+        "[model]\nlayers = 1\ndim = 16\nheads = 2\nencoding = \"rope:layout=half\"\n"
+        "[data]\ntask = \"music:styles=2,songs=20\"\nlength = 32\n"
+        "[train]\nsteps = 4\nbatch = 4\nwarmup = 1\nthreads = 1\neval_examples = 4\n");
+    const Outcome trained = lagwise({"train", *folder_ / "music.toml", "--out", run()});
+    ASSERT_EQ(trained.code, 0) << trained.err;
+  }
+  static void TearDownTestSuite() {
+    delete folder_;
+    folder_ = nullptr;
+  }
+  static std::string run() { return *folder_ / "run"; }
+
+  static TempFolder* folder_;
+};
+
+TempFolder* MusicRun::folder_ = nullptr;
+
+TEST_F(MusicRun, GoesOnFromAMidiFile) {
+  data::write_smf(*folder_ / "song.mid", data::Grooves().song(3));
+  const std::vector<std::string> words = {
+      "generate",        run(), "--prompt",   *folder_ / "song.mid",
+      "--prompt-tokens", "40",  "--length",   "60",
+      "--seed",          "7",   "--no-sound", "--out"};
+  const auto written = [&](const std::string& name) {
+    std::vector<std::string> all = words;
+    all.push_back(*folder_ / name);
+    const Outcome outcome = lagwise(all);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("│ ends the prompt"));
+    EXPECT_THAT(outcome.err, HasSubstr("tokens/s"));
+    for (const auto& entry : std::filesystem::directory_iterator(*folder_ / name))
+      if (entry.path().extension() == ".json") return entry.path();
+    return std::filesystem::path();
+  };
+  std::filesystem::path card = written("one"), again = written("two");
+  const json got = json::parse(contents(card));
+  EXPECT_EQ(got["prompt_tokens"].size(), 40u);
+  EXPECT_EQ(got["tokens"].size(), 60u);
+  EXPECT_EQ(got["seed"], 7);
+  EXPECT_EQ(got["music"]["tracks"][0]["name"], "bass");
+  EXPECT_LT(got["music"]["prompt_end"], got["music"]["end"]);
+  const data::Music music = data::read_smf(card.replace_extension(".mid"));
+  EXPECT_EQ(contents(card), contents(again.replace_extension(".mid")));
+  EXPECT_EQ(std::ranges::count(contents(card.replace_extension(".tokens")), '\n'), 100);
+}
+
+TEST_F(MusicRun, IsJudgedByItsContinuations) {
+  const Outcome outcome = lagwise({"eval", run(), "--continuations", "3", "--length",
+                                   "50", "--save", *folder_ / "saved"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out,
+              HasSubstr("3 continuations of test: 50 tokens from the first 8"));
+  EXPECT_THAT(outcome.out, HasSubstr("the piece itself"));
+  const json got = json::parse(contents(run() + "/eval/continuations-test.json"));
+  EXPECT_EQ(got["count"], 3);
+  for (const char* const part : {"time_pitch", "onset_duration"})
+    for (const char* const line : {"written", "truth", "shuffled"})
+      EXPECT_EQ(got[part][line]["mean"].size(), 4u) << part << line;
+  double truth = 0;
+  for (const json& quarter : got["onset_duration"]["truth"]["mean"])
+    truth += quarter.get<double>();
+  EXPECT_GT(truth, 0);
+  EXPECT_TRUE(std::filesystem::exists(*folder_ / "saved/test-piece-2-seed0-1.mid"));
+  EXPECT_EQ(lagwise({"eval", run(), "--continuations", "1"}).code, 2);
+  EXPECT_EQ(lagwise({"eval", run(), "--prompt-tokens", "5"}).code, 2);
+}
+
+}  // namespace
+}  // namespace lagwise::cli
