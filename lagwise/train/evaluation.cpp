@@ -22,13 +22,18 @@ Evaluation evaluate(Model& model, const Task& task, const Draw& draw,
 
   Loss total;
   double sum = 0;
-  for (int64_t begin = 0; begin < end; begin += batch) {
-    const int64_t next = std::min(begin + batch, end);
-    const Loss loss = model.loss(task.eval_batch(split, begin, next), draw);
+  // Batches lie spread over the split, the last one at its end: the first of a file are
+  // no fair sample where examples are sorted, as the folders neg and pos are.
+  const int64_t batches = (end + batch - 1) / batch;
+  for (int64_t i = 0; i < batches; ++i) {
+    const int64_t rows = std::min(batch, end - i * batch);
+    const int64_t begin =
+        i * batch + (size - end) * i / std::max<int64_t>(batches - 1, 1);
+    const Loss loss = model.loss(task.eval_batch(split, begin, begin + rows), draw);
     sum += loss.sum.item<double>();
     total.count += loss.count;
     total.right += loss.right;
-    if (progress) progress(static_cast<double>(next) / static_cast<double>(end));
+    if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(batches));
   }
   total.sum = at::zeros({}, at::kDouble).fill_(sum);
 

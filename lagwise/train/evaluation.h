@@ -21,7 +21,7 @@ struct Evaluation {
   std::map<std::string, double> more;  ///< Task::more
 };
 
-/// Judges `model` on the first `examples` (0: all) of a split, `batch` at a time.
+/// Judges `model` on `examples` (0: all) spread over a split, `batch` at a time.
 /// `progress` is called with the fraction done.
 Evaluation evaluate(Model& model, const Task& task, const Draw& draw,
                     const std::string& split, int64_t examples = 0, int64_t batch = 16,

@@ -36,7 +36,7 @@ void complete(const std::string& task, ModelConfig& config) {
   config.vocabulary = 16, config.classes = 4, config.length = 16;
   config.model = "classifier";
   if (task == "images") config.grid = {4, 4};
-  if (task == "language") config.model = "decoder_lm";
+  if (task == "language" || task == "music") config.model = "decoder_lm";
   if (task == "harmonise") config.model = "encoder_decoder";
 }
 
@@ -44,7 +44,7 @@ TEST(Recipes, AreAllThereThatTheReadmeNames) {
   for (const char* name :
        {"listops", "text-imdb", "images-cifar10", "images-mnist", "language-wikitext2",
         "language-shakespeare", "harmonise-jsb", "lra/listops-full", "lra/text-full",
-        "lra/image-full"})
+        "lra/image-full", "music-grooves", "music-pop1k7"})
     EXPECT_TRUE(recipes().contains(std::string(name) + ".toml")) << name;
 }
 

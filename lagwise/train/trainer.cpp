@@ -25,13 +25,15 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Real tokens, those of the source too.
-int64_t tokens_of(const Batch& batch) {
+/// Real tokens, those of the source too. `patch` numbers of a picture are one token.
+int64_t tokens_of(const Batch& batch, int64_t patch) {
   const auto count = [](const at::Tensor& tokens, const at::Tensor& lengths) {
     if (!tokens.defined()) return int64_t{0};
     return lengths.defined() ? lengths.sum().item<int64_t>() : tokens.numel();
   };
-  return count(batch.tokens, batch.lengths) + count(batch.source, batch.source_lengths);
+  return (count(batch.tokens, batch.lengths) +
+          count(batch.source, batch.source_lengths)) /
+         patch;
 }
 
 int64_t peak_bytes() {
@@ -138,7 +140,7 @@ bool Trainer::gather(Gradient& gradient) {
     check(gradient.loss, "the loss");
     loss.sum.backward();
     gradient.targets += loss.count;
-    gradient.tokens += tokens_of(batch);
+    gradient.tokens += tokens_of(batch, state_.model.patch);
   }
   gradient.targets = std::max<int64_t>(gradient.targets, 1);
   gradient.norm = optimiser_->gradient_norm() / static_cast<double>(gradient.targets);
