@@ -66,4 +66,12 @@ std::string last_complaint(const std::string& log) {
   return last;
 }
 
+std::string last_line(const std::string& log) {
+  std::ifstream stream(log);
+  std::string last;
+  for (std::string line; std::getline(stream, line);)
+    if (!line.empty()) last = line;
+  return last;
+}
+
 }  // namespace lagwise::cli

@@ -28,4 +28,7 @@ class Child {
 /// What the program said last in a log: the text behind the last "lagwise: ".
 std::string last_complaint(const std::string& log);
 
+/// The last line of a log that is not empty: how far the program is.
+std::string last_line(const std::string& log);
+
 }  // namespace lagwise::cli

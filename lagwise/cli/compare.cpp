@@ -182,7 +182,8 @@ void add_budget_options(CLI::App& verb, CompareFlags& flags) {
       ->check(whole_number(1, kMost))
       ->capture_default_str();
   verb.add_option("--examples", flags.examples,
-                  "Judge the metric on so many examples spread over the split; all unless given")
+                  "Judge the metric on so many examples spread over the split; all "
+                  "unless given")
       ->check(whole_number(1, kMost));
 }
 

@@ -21,6 +21,7 @@ namespace lagwise::cli {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr auto kSilence = std::chrono::seconds(10);
 constexpr int kAttempts = 2;  // where a failure may be an accident: a lock, a kill
 
 std::string text_of_file(const std::string& file) {
@@ -204,6 +205,17 @@ void CompareRunner::account(bool now) {
   counted_ = until;
 }
 
+/// How far the runs are, now and then: where one learns, the last line of its log.
+void CompareRunner::tell() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - told_ < kSilence) return;
+  told_ = now;
+  for (const Job& job : running_)
+    options_.say(
+        fmt::format("       {}: {}", job.cell->encoding,
+                    job.stage == Stage::train ? last_line(log_of(job)) : "judging"));
+}
+
 bool CompareRunner::may_start() const {
   return static_cast<int64_t>(running_.size()) < options_.jobs &&
          ledger_.spent() < 60 * options_.minutes;
@@ -212,9 +224,10 @@ bool CompareRunner::may_start() const {
 void CompareRunner::run() {
   const StopSignal listening;
   bool interrupted = false;
-  counted_ = std::chrono::steady_clock::now();
+  counted_ = told_ = std::chrono::steady_clock::now();
   for (;;) {
     account(false);
+    tell();
     std::erase_if(running_, [this](Job& job) { return !advance(job); });
     if (StopSignal::asked() && !interrupted) {
       interrupted = true;

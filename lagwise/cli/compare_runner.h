@@ -67,6 +67,7 @@ class CompareRunner {
   bool over(Job& job, State state);
   bool complain(Job& job, int code);
   void account(bool now);
+  void tell();
   bool may_start() const;
   std::string key(const Job& job) const;
   std::string log_of(const Job& job) const;
@@ -79,6 +80,7 @@ class CompareRunner {
   std::map<std::pair<std::string, int64_t>, State> states_;  // by cell and seed
   std::vector<Job> running_;
   std::chrono::steady_clock::time_point counted_;  // up to here time is accounted
+  std::chrono::steady_clock::time_point told_;     // when progress was last said
 };
 
 }  // namespace lagwise::cli

@@ -83,26 +83,54 @@ std::vector<std::string> cells_of(const CompareRow& row, bool with_recipe,
   return cells;
 }
 
-Grid grid_of(const CompareTable& table) {
-  const std::vector<double> lengths = multiples(table.rows);
-  const bool with_recipe = !same(table.rows, &CompareRow::recipe);
-  Grid grid = {heading(table.rows, lengths)};
-  for (const CompareRow& row : table.rows)
-    grid.push_back(cells_of(row, with_recipe, lengths));
-  return grid;
+/// Takes the column out of the grid if it says the same in every one of several rows,
+/// and returns what it says; else "".
+std::string take_constant(Grid& grid, const std::string& name) {
+  const auto at = std::find(grid[0].begin(), grid[0].end(), name) - grid[0].begin();
+  if (at == std::ssize(grid[0]) || grid.size() < 3) return "";
+  const std::string first = grid[1][static_cast<size_t>(at)];
+  for (size_t i = 1; i < grid.size(); ++i)
+    if (grid[i][static_cast<size_t>(at)] != first) return "";
+  for (auto& cells : grid) cells.erase(cells.begin() + at);
+  return first;
 }
 
-/// What the column "metric" holds.
-std::vector<std::string> notes_of(const CompareTable& table) {
+/// What is printed: the columns in which rows differ, and what holds for all of them.
+struct Printed {
+  Grid grid;
+  std::string everywhere;
+};
+
+Printed printed(const CompareTable& table) {
+  const std::vector<double> lengths = multiples(table.rows);
+  const bool with_recipe = !same(table.rows, &CompareRow::recipe);
+  Printed made{.grid = {heading(table.rows, lengths)}, .everywhere = ""};
+  for (const CompareRow& row : table.rows)
+    made.grid.push_back(cells_of(row, with_recipe, lengths));
+  for (const char* const name : {"attention", "lr", "seeds"})
+    if (const std::string value = take_constant(made.grid, name); !value.empty())
+      made.everywhere +=
+          fmt::format("{}{} {}", made.everywhere.empty() ? "" : ", ", name, value);
+  take_constant(made.grid, "");
+  return made;
+}
+
+/// What the column "metric" holds, and what holds in every row.
+std::vector<std::string> notes_of(const CompareTable& table,
+                                  const std::string& everywhere) {
   std::vector<std::string> notes;
+  if (!everywhere.empty()) notes.push_back("in every row: " + everywhere);
+  std::set<std::string> metrics;
+  std::vector<std::string> owners;  // "metric of ...", each once
   for (const CompareRow& row : table.rows) {
     if (row.metric.empty()) continue;
-    const std::string note = same(table.rows, &CompareRow::recipe)
-                                 ? "metric: " + row.metric
-                                 : "metric of " + row.recipe + ": " + row.metric;
-    if (std::find(notes.begin(), notes.end(), note) == notes.end())
-      notes.push_back(note);
+    metrics.insert(row.metric);
+    const std::string note = "metric of " + row.recipe + ": " + row.metric;
+    if (std::find(owners.begin(), owners.end(), note) == owners.end())
+      owners.push_back(note);
   }
+  if (metrics.size() == 1) owners = {"metric: " + *metrics.begin()};
+  notes.insert(notes.end(), owners.begin(), owners.end());
   notes.insert(notes.end(), table.notes.begin(), table.notes.end());
   return notes;
 }
@@ -122,7 +150,7 @@ Json spread_json(const Spread& x) {
 
 std::string table_text(const CompareTable& table) {
   std::string text;
-  const Grid grid = grid_of(table);
+  const auto [grid, everywhere] = printed(table);
   std::vector<size_t> widths(grid[0].size(), 0);
   for (const auto& cells : grid)
     for (size_t i = 0; i < cells.size(); ++i)
@@ -133,20 +161,21 @@ std::string table_text(const CompareTable& table) {
       line += cells[i] + std::string(widths[i] - width_of(cells[i]) + 2, ' ');
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
-  for (const std::string& note : notes_of(table)) text += note + "\n";
+  for (const std::string& note : notes_of(table, everywhere)) text += note + "\n";
   return text;
 }
 
 std::string table_markdown(const CompareTable& table) {
   std::string text;
-  const Grid grid = grid_of(table);
+  const auto [grid, everywhere] = printed(table);
   for (size_t i = 0; i < grid.size(); ++i) {
     text += fmt::format("| {} |\n", fmt::join(grid[i], " | "));
     if (i > 0) continue;
     for (size_t j = 0; j < grid[0].size(); ++j) text += "|---";
     text += "|\n";
   }
-  for (const std::string& note : notes_of(table)) text += "\n" + note + "\n";
+  for (const std::string& note : notes_of(table, everywhere))
+    text += "\n" + note + "\n";
   return text;
 }
 

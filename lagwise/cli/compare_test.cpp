@@ -232,6 +232,7 @@ TEST(Compare, LaysRunsSideBySide) {
   ASSERT_EQ(text.code, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("2/2    2.500 ± 0.707  1.250 ± 0.000"));
   EXPECT_THAT(text.out, HasSubstr("restart 4x"));
+  EXPECT_THAT(text.out, HasSubstr("in every row: attention linear:map=elu1, lr 0.003"));
   EXPECT_THAT(text.out, HasSubstr("unfinished: 0 of 1 seed, one at step 5 of 10"));
   EXPECT_THAT(text.out, HasSubstr("metric: bits per byte (test)"));
 
@@ -245,7 +246,7 @@ TEST(Compare, LaysRunsSideBySide) {
   EXPECT_TRUE(table["rows"][1]["value"]["mean"].is_null());
 
   words.back() = "--markdown";
-  EXPECT_THAT(compare(words).out, HasSubstr("| encoding | attention | lr | seeds |"));
+  EXPECT_THAT(compare(words).out, HasSubstr("| encoding | seeds | metric |"));
 }
 
 TEST(Compare, SaysWhatItNeeds) {

@@ -173,7 +173,8 @@ void add_eval(CLI::App& app) {
       ->check(whole_number(1, kMost))
       ->capture_default_str();
   verb->add_option("--examples", flags->examples,
-                   "Judge the metric on so many examples spread over the split; all unless given")
+                   "Judge the metric on so many examples spread over the split; all "
+                   "unless given")
       ->check(whole_number(1, kMost));
   CLI::Option* stream = verb->add_flag(
       "--stream", flags->stream,
