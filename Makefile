@@ -20,10 +20,10 @@ build:  ## build/release/lagwise and its libraries (fresh machine: about 10 minu
 	@$(STAGE) build cmake --build $(BUILD) --target lagwise_program lagwise_kernels
 
 .PHONY: demo
-demo:  ## show when linear attention overtakes exact attention
-	@echo "A fresh machine needs about 10 minutes for packages and build, then one to run."
+demo:  ## five encodings learn to play, and play on far beyond what they learned: out/demo
+	@echo "A fresh machine needs about 10 minutes for packages and build, then up to 8 to train."
 	@$(MAKE) --no-print-directory build
-	@$(BUILD)/lagwise bench crossover --quick
+	@tools/demo $(BUILD)/lagwise
 
 .PHONY: test
 test:  ## all tests and checks (fresh machine: about 20 minutes)

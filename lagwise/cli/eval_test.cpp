@@ -256,6 +256,7 @@ TEST(GenerateCard, IsNamedForPromptSeedAndIndex) {
   EXPECT_EQ(card_name({2, "To be, or NOT to be?", "", {}}, 7),
             "to-be-or-not-to-be-seed7-3");
   EXPECT_EQ(card_name({0, "", "", {}}, 0), "no-prompt-seed0-1");
+  EXPECT_EQ(card_name({0, "songs/My Song.mid", "", {}}, 0), "my-song-seed0-1");
 }
 
 }  // namespace

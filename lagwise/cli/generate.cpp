@@ -23,6 +23,7 @@
 #include "lagwise/cli/utf8.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/core/errors.h"
+#include "lagwise/data/music_corpus.h"
 #include "lagwise/data/smf.h"
 #include "lagwise/models/model.h"
 #include "lagwise/train/generation.h"
@@ -72,7 +73,7 @@ class Generate {
     listens_ = run_.model->config().model == "encoder_decoder";
     scheme_ = run_.task ? run_.task->music() : nullptr;
     live_ = !flags_.json && !listens_ && !scheme_;
-    if (scheme_ && prompt_.ends_with(".mid")) like_ = data::read_smf(prompt_);
+    if (scheme_ && data::is_midi_name(prompt_)) like_ = data::read_smf(prompt_);
   }
 
   void run() {

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "lagwise/data/atomic_file.h"
+#include "lagwise/data/music_corpus.h"
 #include "lagwise/models/model.h"
 
 namespace lagwise::cli {
@@ -33,8 +34,12 @@ Json card_json(const Run& run, const Sampling& sampling, const Sample& sample) {
 
 std::string card_name(const Sample& sample, uint64_t seed) {
   constexpr size_t kMost = 32;
+  // Of a MIDI file, the name without its folders.
+  const std::string text = data::is_midi_name(sample.prompt)
+                               ? std::filesystem::path(sample.prompt).stem().string()
+                               : sample.prompt;
   std::string name;
-  for (const char c : sample.prompt) {
+  for (const char c : text) {
     if (name.size() >= kMost) break;
     const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0;
     if (plain)

@@ -71,13 +71,30 @@ std::string tail(const fs::path& path, int parts) {
   return end.string();
 }
 
+/// Names every run by `name`; whether that tells them apart.
+template <class Name>
+bool told_apart(std::vector<RunRecord>& runs, const Name& name) {
+  std::set<std::string> names;
+  for (size_t i = 0; i < runs.size(); ++i) names.insert(runs[i].name = name(i));
+  return names.size() == runs.size() && !names.contains("");
+}
+
 void name_apart(std::vector<RunRecord>& runs, const std::vector<fs::path>& paths) {
-  for (int parts = 1; parts <= 4; ++parts) {
-    std::set<std::string> names;
-    for (size_t i = 0; i < runs.size(); ++i)
-      names.insert(runs[i].name = tail(paths[i], parts));
-    if (names.size() == runs.size()) return;
-  }
+  const auto recipe = [&](size_t i) -> const Recipe& {
+    return runs[i].summary->recipe;
+  };
+  const auto model = [&](size_t i) {
+    return recipe(i).model.encoding + ", " + recipe(i).model.attention;
+  };
+  const bool apart =
+      told_apart(runs, [&](size_t i) { return tail(paths[i], 1); }) ||
+      told_apart(runs, [&](size_t i) { return recipe(i).title; }) ||
+      told_apart(runs, [&](size_t i) { return recipe(i).model.encoding; }) ||
+      told_apart(runs, model) || told_apart(runs, [&](size_t i) {
+        return model(i) + ", seed " + std::to_string(recipe(i).train.seed);
+      });
+  for (int parts = 2; !apart && parts <= 4; ++parts)
+    if (told_apart(runs, [&](size_t i) { return tail(paths[i], parts); })) return;
 }
 
 }  // namespace

@@ -29,8 +29,9 @@ struct RunRecord {
 RunRecord read_run(const std::string& folder);
 
 /// The runs that folders stand for: a run itself (it has a recipe.toml), or all that
-/// lie below, by name. DataError for one that holds none. Names are the shortest ends
-/// of the paths that tell runs apart.
+/// lie below, by name. DataError for one that holds none. Names are what
+/// tells runs apart: their folders', else titles, encodings, encodings with attentions
+/// and seeds, or longer ends of their paths.
 std::vector<RunRecord> read_runs(const std::vector<std::string>& folders);
 
 /// A number of a JSON object, or NaN; its text, or nothing.

@@ -43,8 +43,7 @@ std::vector<fs::path> midi_paths(const std::string& folder) {
   fs::recursive_directory_iterator entry(folder, failed), end;
   if (failed) throw DataError(folder, -1, "a folder of MIDI files");
   for (; entry != end; entry.increment(failed)) {
-    const std::string kind = lower(entry->path().extension().string());
-    if (kind == ".mid" || kind == ".midi")
+    if (is_midi_name(entry->path().string()))
       paths.push_back(fs::relative(entry->path(), folder));
   }
   std::ranges::sort(paths);
@@ -122,6 +121,11 @@ std::optional<std::vector<int32_t>> tokens_of(const std::string& file,
 }
 
 }  // namespace
+
+bool is_midi_name(const std::string& file) {
+  const std::string kind = lower(fs::path(file).extension().string());
+  return kind == ".mid" || kind == ".midi";
+}
 
 MusicCorpus read_midi_folder(const std::string& folder, const std::string& scheme_text,
                              MidiReport* wanted, const EachFile& each) {

@@ -36,6 +36,9 @@ struct MidiReport {
 /// Called before each file, with how many there are.
 using EachFile = std::function<void(int64_t done, int64_t files, const std::string&)>;
 
+/// Whether a file's name ends in .mid or .midi, in letters of any size.
+bool is_midi_name(const std::string& file);
+
 /// Every .mid and .midi file below the folder, in the order of their names. Damaged and
 /// silent ones are left out, and reported; DataError where nothing is left.
 ///

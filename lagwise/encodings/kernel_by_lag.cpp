@@ -59,14 +59,6 @@ at::Tensor kernel_by_pair(Encoding& encoding, int64_t queries, int64_t keys,
   const HeadShape& shape = encoding.shape();
   Placement at;
   at.horizon = horizon;
-  const at::Tensor x =
-      at::zeros({1, std::max(queries, keys), shape.model_width()}, at::kDouble);
-  const at::Tensor e = encoding.embed(x, at).squeeze(0);  // [positions, C]
-  if (e.ne(0).any().item<bool>()) {
-    const at::Tensor product =
-        at::matmul(e.slice(0, 0, queries), e.slice(0, 0, keys).t());
-    return (product / product[0][0]).expand({shape.heads, queries, keys});
-  }
   const double size = std::sqrt(double(shape.dim));
   const at::Tensor one = at::empty({shape.dim}, at::kDouble);
   const NoiseRow noise = Noise(1).at({});
@@ -75,10 +67,19 @@ at::Tensor kernel_by_pair(Encoding& encoding, int64_t queries, int64_t keys,
   const auto rows = [&](int64_t n) {
     return one.expand({1, shape.heads, n, shape.dim});
   };
-  const Encoded encoded =
-      encode_once(encoding, rows(queries), rows(keys), at, draw, &layer);
-  const double unit = encoded.decay.defined() && !encoded.lag_bias.defined() ? 1 : size;
-  return pair_scores(encoded).select(0, 0) * unit;
+  Encoded encoded = encode_once(encoding, rows(queries), rows(keys), at, draw, &layer);
+  const bool fades = encoded.decay.defined();
+  if (fades) encoded.lag_bias = at::Tensor();  // the same for exact attention
+  const at::Tensor scores =  // [H, queries, keys]; those that fade are not scaled yet
+      pair_scores(encoded).select(0, 0) * (fades ? encoded.scale * size : size);
+
+  const at::Tensor x =
+      at::zeros({1, std::max(queries, keys), shape.model_width()}, at::kDouble);
+  const at::Tensor e = encoding.embed(x, at).squeeze(0);  // [positions, C]
+  if (!e.ne(0).any().item<bool>()) return scores;
+  const at::Tensor product =
+      at::matmul(e.slice(0, 0, queries), e.slice(0, 0, keys).t());
+  return product / product[0][0] * scores;
 }
 
 at::Tensor kernel_by_lag(Encoding& encoding, int64_t lags, const Draw& draw,

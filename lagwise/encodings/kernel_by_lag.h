@@ -18,8 +18,10 @@ at::Tensor pair_scores(const Encoded& encoded, int64_t start = 0);
 /// The kernel an encoding puts on lags 0..lags-1, [H, lags] in double: the scores of
 /// queries and keys that are all one vector of entries +-1 / sqrt(D), times sqrt(D), so
 /// that without positions it is 1. (The signs are random, but always the same: a vector
-/// of equal entries would not notice a permutation.) For encodings of the input, the
-/// product of what they add at the position of the lag and at 0, over its value at 0.
+/// of equal entries would not notice a permutation.) For encodings of the input, times
+/// the product of what they add at the position of the lag and at 0, over its value at
+/// 0. One that has both a decay and a bias of the score, the same for linear and for
+/// exact attention, shows its decay.
 /// It is column 0 of the next.
 at::Tensor kernel_by_lag(Encoding& encoding, int64_t lags, const Draw& draw,
                          const Layer& layer, int64_t horizon = 0);

@@ -32,6 +32,16 @@ TEST(KernelByLag, SeesAPermutation) {
   EXPECT_LT(got[0][1].item<double>(), 0.99);
 }
 
+TEST(KernelByLag, FadesWithADecayWhicheverEncodingHasIt) {
+  const at::Tensor fade = kernel("decay:kind=alibi", 100);
+  EXPECT_LT(fade[0][99].item<double>(), 0.01);
+  EXPECT_TRUE(at::allclose(kernel("alibi", 100), fade));
+  for (const std::string text : {"sinusoidal:", "lrpe:", "sine_spe:noise=exact,"})
+    EXPECT_TRUE(at::allclose(kernel((text + "decay=alibi").c_str(), 100),
+                             kernel((text + "decay=none").c_str(), 100) * fade))
+        << text;
+}
+
 TEST(KernelByPair, IsAFunctionOfTheLagForARotation) {
   const auto encoding = make_encoding("rope:layout=half", {.heads = 2, .dim = 8});
   const at::Tensor pairs = kernel_by_pair(*encoding, 9, 7, {}, {});

@@ -139,9 +139,9 @@ class MusicTask : public Task {
   ///     test:3, test:3:64  piece 3 of a split, or its first 64 tokens
   ///     BOS On_drums_36    words of the vocabulary
   std::vector<int64_t> encode(const std::string& text) const override {
-    std::vector<int64_t> tokens = is_midi(text)    ? file_tokens(text)
-                                  : is_piece(text) ? piece_tokens(text)
-                                                   : word_tokens(text);
+    std::vector<int64_t> tokens = data::is_midi_name(text) ? file_tokens(text)
+                                  : is_piece(text)         ? piece_tokens(text)
+                                                           : word_tokens(text);
     if (!tokens.empty() && tokens.back() == scheme_->end()) tokens.pop_back();
     return tokens;
   }
@@ -175,10 +175,6 @@ class MusicTask : public Task {
       legal += (legal.empty() ? "" : ", ") + name;
     throw std::invalid_argument("music: no split '" + split + "'; expected one of " +
                                 legal);
-  }
-
-  static bool is_midi(const std::string& text) {
-    return text.ends_with(".mid") || text.ends_with(".midi") || text.ends_with(".MID");
   }
 
   bool is_piece(const std::string& text) const {
