@@ -37,6 +37,8 @@ void complete(const std::string& task, ModelConfig& config) {
   config.model = "classifier";
   if (task == "images") config.grid = {4, 4};
   if (task == "language" || task == "music") config.model = "decoder_lm";
+  if (task == "retrieval") config.model = "dual_encoder";
+  if (task == "pathfinder") config.grid = {4, 4};
   if (task == "harmonise") config.model = "encoder_decoder";
 }
 
@@ -44,7 +46,8 @@ TEST(Recipes, AreAllThereThatTheReadmeNames) {
   for (const char* name :
        {"listops", "text-imdb", "images-cifar10", "images-mnist", "language-wikitext2",
         "language-shakespeare", "harmonise-jsb", "lra/listops-full", "lra/text-full",
-        "lra/image-full", "music-grooves", "music-pop1k7"})
+        "lra/image-full", "lra/retrieval-full", "lra/pathfinder-full",
+        "retrieval-wikitext2", "pathfinder", "music-grooves", "music-pop1k7"})
     EXPECT_TRUE(recipes().contains(std::string(name) + ".toml")) << name;
 }
 
@@ -58,8 +61,11 @@ TEST(Recipes, GiveModelsThatLearn) {
     const auto model = make_model(recipe.model);
     Batch batch = testing::batch_of(testing::random_tokens(2, 16, 16));
     batch.targets = testing::random_tokens(2, 16, 4);
-    if (recipe.model.model == "classifier") batch.targets = batch.targets.select(1, 0);
-    if (task == "harmonise") batch.source = testing::random_tokens(2, 16, 16, 3);
+    const std::string& kind = recipe.model.model;
+    if (kind == "classifier" || kind == "dual_encoder")
+      batch.targets = batch.targets.select(1, 0);
+    if (task == "harmonise" || task == "retrieval")
+      batch.source = testing::random_tokens(2, 16, 16, 3);
     const Loss loss = model->loss(batch, {.seed = 1});
     EXPECT_TRUE(std::isfinite(loss.sum.item<double>()));
     loss.sum.backward();
