@@ -26,7 +26,7 @@ def recipe(encoding, steps):
 
 [model]
 encoding = "{encoding}"
-attention = "linear:norm=rms_head"
+attention = "linear:map=none,denominator=none,norm=rms_head,qk_bias=true"
 
 [data]
 task = "music"
