@@ -7,7 +7,7 @@
 #define HWY_TARGET_INCLUDE "lagwise/kernels/exact_attention.cpp"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
-#include "lagwise/kernels/exact_tile-inl.h"
+#include "lagwise/kernels/exact_products-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {
@@ -119,8 +119,8 @@ HWY_NOINLINE void add_values(const ExactTile& t, const ForwardPack<T>& p,
   else
     multiply_seen(t, w.tile, v, o);
   if (p.lag_v)
-    multiply<T>(by_lag(t, w.tile), p.lag_v + (panel * p.lags + t.first_lag()) * width,
-                width, o, width, t.rows, t.lags(), true);
+    sum_keys<kByLag, T>(
+        t, w.tile, {p.lag_v + (panel * p.lags + t.first_lag()) * width, 0}, {o, 0}, 1);
 }
 
 template <class T>

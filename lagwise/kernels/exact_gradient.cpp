@@ -7,7 +7,7 @@
 #define HWY_TARGET_INCLUDE "lagwise/kernels/exact_gradient.cpp"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
-#include "lagwise/kernels/exact_tile-inl.h"
+#include "lagwise/kernels/exact_products-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {
@@ -128,8 +128,13 @@ HWY_NOINLINE void weigh_again(const ExactTile& t, const T* bias, MatView<const T
       std::fill(row, row + round_up(t.keys, panel_width<T>()), T{0});
       continue;
     }
-    finish_scores(t, bias, a, row);
-    exponentiate(row, t.keys, stats(t.row + a, 0), inverse);
+    const T largest = stats(t.row + a, 0);
+    if (bias)
+      weigh_row<true>(row, bias + t.base - a, t.keys, largest, inverse);
+    else
+      weigh_row<false, T>(row, nullptr, t.keys, largest, inverse);
+    std::fill(row, row + t.seen[a].lo, T{0});
+    std::fill(row + t.seen[a].hi, row + round_up(t.keys, panel_width<T>()), T{0});
   }
 }
 
@@ -178,33 +183,25 @@ HWY_NOINLINE void add_bias(const ExactTile& t, const T* tile, T* band,
 template <class T>
 HWY_NOINLINE void add_tile(const ExactHead<T>& head, const GradientPack<T>& p,
                            const ExactTile& t, int64_t begin, GradientSums<T>& w) {
-  const int64_t n = head.q.rows, m = head.k.rows, width = p.width;
-  const Left<T> weights_t = {w.weights, 1, t.stride},
-                scores_t = {w.scores, 1, t.stride};
-  for (int64_t x = 0; x * width < p.e; ++x) {
-    const T* g = p.g + (x * n + t.row) * width;
-    multiply<T>(weights_t, g, width, w.v + (x * w.keys + t.key - begin) * width, width,
-                t.keys, t.rows, true);
-    if (!w.lag_v) continue;
-    const Left<T> lag = by_lag(t, w.weights);
-    multiply<T>({lag.data, lag.col, lag.row}, g, width,
-                w.lag_v + (x * p.lags + t.first_lag()) * width, width, t.lags(), t.rows,
-                true);
-  }
-  for (int64_t x = 0; x * width < p.d; ++x) {
-    const T* q = p.q + (x * n + t.row) * width;
-    T* const dq = w.q + (x * n + t.row) * width;
-    multiply<T>(scores_t, q, width, w.k + (x * w.keys + t.key - begin) * width, width,
-                t.keys, t.rows, true);
-    multiply<T>({w.scores, t.stride, 1}, p.k + (x * m + t.key) * width, width, dq,
-                width, t.rows, t.keys, true);
-    if (!w.lag_k) continue;
-    const Left<T> lag = by_lag(t, w.scores);
-    const int64_t entry = (x * p.lags + t.first_lag()) * width;
-    multiply<T>({lag.data, lag.col, lag.row}, q, width, w.lag_k + entry, width,
-                t.lags(), t.rows, true);
-    multiply<T>(lag, p.lag_k + entry, width, dq, width, t.rows, t.lags(), true);
-  }
+  const int64_t width = p.width, d = p.d / width, e = p.e / width;
+  // Row `first` and on of a matrix of `rows` rows.
+  const auto part = [width](auto* panels, int64_t rows, int64_t first) {
+    return Panels<std::remove_reference_t<decltype(*panels)>>{panels + first * width,
+                                                              rows * width};
+  };
+  const int64_t n = head.q.rows, key = t.key - begin, lag = t.first_lag();
+  const Panels<const T> q = part(static_cast<const T*>(p.q), n, t.row);
+  const Panels<const T> g = part(static_cast<const T*>(p.g), n, t.row);
+  const Panels<const T> k = part(static_cast<const T*>(p.k), head.k.rows, t.key);
+  const Panels<T> dq = part(w.q, n, t.row);
+  sum_rows<kByKey, T>(t, w.weights, g, part(w.v, w.keys, key), e);
+  if (w.lag_v) sum_rows<kByLag, T>(t, w.weights, g, part(w.lag_v, p.lags, lag), e);
+  sum_rows<kByKey, T>(t, w.scores, q, part(w.k, w.keys, key), d);
+  sum_keys<kByKey, T>(t, w.scores, k, dq, d);
+  if (!w.lag_k) return;
+  sum_rows<kByLag, T>(t, w.scores, q, part(w.lag_k, p.lags, lag), d);
+  sum_keys<kByLag, T>(t, w.scores, part(static_cast<const T*>(p.lag_k), p.lags, lag),
+                      dq, d);
 }
 
 /// Panels of sums times a factor -> rows of `to`.
@@ -254,7 +251,7 @@ void gradient_of(const ExactHead<T>& head, MatView<const T> d_out,
       pair_products<T>(t, d_out, p.v_columns, p.lag_v_columns, w.scores);
       through_softmax<T>(head, t, p.through, w.weights, w.scores);
       if (skewed || !t.whole) clear_unseen(t, w.scores);
-      if (skewed) clear_unseen(t, w.weights);
+      if (w.lag_v) clear_unseen(t, w.weights);
       if (d_bias.data) add_bias(t, w.scores, w.band, d_bias);
       add_tile(head, p, t, begin, w);
     }
