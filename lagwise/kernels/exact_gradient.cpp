@@ -24,7 +24,7 @@ struct GradientPack {
   T* q;                       // [D / W][N][W]
   T* g;                       // [E / W][N][W]  the gradient of the output
   T* through;                 // [N]  g_i . o_i
-  T* bias;                    // [lags]
+  T* bias;                    // [N + M - 1]
   T* lag_k_columns;           // [lags / W][D][W]  scale lag_keys
   T* lag_k;                   // [D / W][lags][W]  scale lag_keys
   T* lag_v_columns;           // [lags / W][E][W]
@@ -35,7 +35,7 @@ struct GradientPack {
       : width(panel_width<T>()),
         d(round_up(head.q.cols, width)),
         e(round_up(head.v.cols, width)),
-        lags(head.q.rows + head.k.rows - 1) {
+        lags(lags_read(head)) {
     const int64_t n = head.q.rows, m = head.k.rows;
     const bool has_keys = head.lag_keys.data, has_values = head.lag_values.data;
     Pieces<T> pieces{at};
@@ -45,7 +45,7 @@ struct GradientPack {
     q = pieces.take(n * d);
     g = pieces.take(n * e);
     through = pieces.take(n);
-    bias = pieces.take(lags + 2 * width, head.lag_bias.data != nullptr);
+    bias = pieces.take(n + m + 2 * width, head.lag_bias.data != nullptr);
     lag_k_columns = pieces.take(round_up(lags, width) * d, has_keys);
     lag_k = pieces.take(lags * d, has_keys);
     lag_v_columns = pieces.take(round_up(lags, width) * e, has_values);
@@ -73,7 +73,7 @@ struct GradientSums {
   GradientSums(const ExactHead<T>& head, int64_t keys_, T* at) : keys(keys_) {
     const int64_t width = panel_width<T>(), n = head.q.rows;
     const int64_t d = round_up(head.q.cols, width), e = round_up(head.v.cols, width);
-    const int64_t lags = n + head.k.rows - 1;
+    const int64_t lags = lags_read(head);
     Pieces<T> pieces{at};
     weights = take_tile(pieces, head);
     scores = take_tile(pieces, head);
@@ -106,15 +106,17 @@ void gradient_pack_of(const ExactHead<T>& head, MatView<const T> out,
   }
   if (p.bias) {
     const auto bias = lags_of(head, head.lag_bias);
-    for (int64_t c = 0; c < p.lags; ++c) p.bias[c] = bias(c, 0);
-    std::fill(p.bias + p.lags, p.bias + p.lags + 2 * p.width, T{0});
+    for (int64_t c = 0; c < bias.rows; ++c) p.bias[c] = bias(c, 0);
+    std::fill(p.bias + bias.rows, p.bias + bias.rows + 2 * p.width, T{0});
   }
   if (p.lag_k) {
-    pack_columns<T>(lags_of(head, head.lag_keys), head.scale, p.lag_k_columns, p.space);
-    pack_rows<T>(lags_of(head, head.lag_keys), head.scale, p.lag_k);
+    pack_columns<T>(lags_read_of(head, head.lag_keys), head.scale, p.lag_k_columns,
+                    p.space);
+    pack_rows<T>(lags_read_of(head, head.lag_keys), head.scale, p.lag_k);
   }
   if (p.lag_v_columns)
-    pack_columns<T>(lags_of(head, head.lag_values), T{1}, p.lag_v_columns, p.space);
+    pack_columns<T>(lags_read_of(head, head.lag_values), T{1}, p.lag_v_columns,
+                    p.space);
 }
 
 /// Scores -> weights, as the forward pass had them.
@@ -222,12 +224,14 @@ MatView<T> cleared(MatView<T> x) {
   return x;
 }
 
-/// The entries of a table's gradient in reach of this head; the rest become zero.
+/// The entries of a table's gradient that this head reads; the rest become zero.
 template <class T>
-MatView<T> reach(const ExactHead<T>& head, MatView<T> table) {
+MatView<T> read_by(const ExactHead<T>& head, MatView<T> table) {
   if (!table.data) return table;
-  const int64_t n = head.q.rows, m = head.k.rows;
-  return cleared(table).slice(head.lag_zero - (m - 1), head.lag_zero + n).reversed();
+  const int64_t end = head.lag_zero + head.q.rows;
+  cleared(table.slice(0, end - lags_read(head)));
+  cleared(table.slice(end, table.rows));
+  return lags_read_of(head, table);
 }
 
 template <class T>
@@ -237,7 +241,8 @@ void gradient_of(const ExactHead<T>& head, MatView<const T> d_out,
   const GradientPack<T> p(head, const_cast<T*>(packed));  // only read from here on
   GradientSums<T> w(head, end - begin, scratch);
   std::fill(w.begin, w.end, T{0});
-  const MatView<T> d_bias = reach(head, to.lag_bias);
+  const MatView<T> d_bias =
+      to.lag_bias.data ? lags_of(head, cleared(to.lag_bias)) : to.lag_bias;
   const int64_t n = head.q.rows, m = head.k.rows, stride = tile_stride(head);
   const bool skewed = stride > kExactKeys;
   for (int64_t key = begin; key < end; key += kExactKeys)
@@ -259,8 +264,8 @@ void gradient_of(const ExactHead<T>& head, MatView<const T> d_out,
   store_sums(w.k, w.keys, head.scale, to.k.data ? to.k.slice(begin, end) : to.k,
              w.factor);
   store_sums(w.v, w.keys, T{1}, to.v.data ? to.v.slice(begin, end) : to.v, w.factor);
-  store_sums(w.lag_k, p.lags, head.scale, reach(head, to.lag_keys), w.factor);
-  store_sums(w.lag_v, p.lags, T{1}, reach(head, to.lag_values), w.factor);
+  store_sums(w.lag_k, p.lags, head.scale, read_by(head, to.lag_keys), w.factor);
+  store_sums(w.lag_v, p.lags, T{1}, read_by(head, to.lag_values), w.factor);
 }
 
 template <class T>

@@ -14,6 +14,7 @@
 #define LAGWISE_KERNELS_EXACT_PRODUCTS_INL_H_
 #endif
 
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "lagwise/kernels/exact_tile-inl.h"
 
@@ -103,10 +104,13 @@ HWY_NOINLINE void sum_rows(const ExactTile& t, const T* tile, Panels<const T> fr
     few = tile_rows(count - b);
     const Range rows = rows_meeting(t, begin + b, begin + b + few, kSlant);
     if (rows.empty()) continue;
-    for (int64_t x = 0; x < panels; ++x)
+    for (int64_t x = 0; x < panels; ++x) {
+      T* const sums = to.data + x * to.step + b * width;
+      for (int64_t i = 0; i < few; ++i) hwy::Prefetch(sums + i * width);  // added last
       tile_of<T>(few, {tile + rows.lo * step + begin + b, 1, step},
-                 from.data + x * from.step + rows.lo * width, width,
-                 to.data + x * to.step + b * width, width, rows.hi - rows.lo, true);
+                 from.data + x * from.step + rows.lo * width, width, sums, width,
+                 rows.hi - rows.lo, true);
+    }
   }
 }
 

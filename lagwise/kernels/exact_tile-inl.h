@@ -114,11 +114,25 @@ HWY_INLINE T* take_tile(Pieces<T>& pieces, const ExactHead<T>& head) {
   return at + tile_margin<T>();
 }
 
-/// The tables' entries in reach of a head, in the direction of the keys.
-template <class T>
-MatView<const T> lags_of(const ExactHead<T>& head, MatView<const T> table) {
+/// The table's entries between these rows and keys, in the direction of the keys.
+template <class U, class T>
+MatView<U> lags_of(const ExactHead<T>& head, MatView<U> table) {
   const int64_t n = head.q.rows, m = head.k.rows;
   return table.slice(head.lag_zero - (m - 1), head.lag_zero + n).reversed();
+}
+
+/// How many of them the products read: all, or those up to lag 0 and, since several
+/// rows are multiplied at once, a few more.
+template <class T>
+HWY_INLINE int64_t lags_read(const ExactHead<T>& head) {
+  constexpr int64_t kFew = 8;
+  const int64_t n = head.q.rows, all = n + head.k.rows - 1;
+  if (!head.sight.causal) return all;
+  return std::min(all, std::max<int64_t>(0, n + head.sight.shift + kFew));
+}
+template <class U, class T>
+MatView<U> lags_read_of(const ExactHead<T>& head, MatView<U> table) {
+  return lags_of(head, table).slice(0, lags_read(head));
 }
 
 /// x [rows, cols] times factor -> row panels, to [cols / W][rows][W].
