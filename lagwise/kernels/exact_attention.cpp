@@ -7,7 +7,7 @@
 #define HWY_TARGET_INCLUDE "lagwise/kernels/exact_attention.cpp"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
-#include "lagwise/kernels/exact_tile-inl.h"
+#include "lagwise/kernels/exact_products-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {
@@ -19,7 +19,7 @@ struct ForwardPack {
   int64_t width, d, e, lags;  // widths padded to whole panels
   T* k;                       // [M / W][D][W]  scale k, by columns
   T* v;                       // [E / W][M][W]
-  T* bias;                    // [lags]
+  T* bias;                    // [N + M - 1]
   T* lag_k;                   // [lags / W][D][W]  scale lag_keys, by columns
   T* lag_v;                   // [E / W][lags][W]
   T* space;                   // [W, D]
@@ -29,11 +29,12 @@ struct ForwardPack {
       : width(panel_width<T>()),
         d(round_up(head.q.cols, width)),
         e(round_up(head.v.cols, width)),
-        lags(head.q.rows + head.k.rows - 1) {
+        lags(lags_read(head)) {
     Pieces<T> pieces{at};
     k = pieces.take(round_up(head.k.rows, width) * d);
     v = pieces.take(head.k.rows * e);
-    bias = pieces.take(lags + 2 * width, head.lag_bias.data != nullptr);
+    bias = pieces.take(head.q.rows + head.k.rows + 2 * width,
+                       head.lag_bias.data != nullptr);
     lag_k = pieces.take(round_up(lags, width) * d, head.lag_keys.data != nullptr);
     lag_v = pieces.take(lags * e, head.lag_values.data != nullptr);
     space = pieces.take(width * d);
@@ -69,12 +70,12 @@ void pack_of(const ExactHead<T>& head, T* packed) {
   pack_rows<T>(head.v, T{1}, p.v);
   if (p.bias) {
     const auto bias = lags_of(head, head.lag_bias);
-    for (int64_t c = 0; c < p.lags; ++c) p.bias[c] = bias(c, 0);
-    std::fill(p.bias + p.lags, p.bias + p.lags + 2 * p.width, T{0});
+    for (int64_t c = 0; c < bias.rows; ++c) p.bias[c] = bias(c, 0);
+    std::fill(p.bias + bias.rows, p.bias + bias.rows + 2 * p.width, T{0});
   }
   if (p.lag_k)
-    pack_columns<T>(lags_of(head, head.lag_keys), head.scale, p.lag_k, p.space);
-  if (p.lag_v) pack_rows<T>(lags_of(head, head.lag_values), T{1}, p.lag_v);
+    pack_columns<T>(lags_read_of(head, head.lag_keys), head.scale, p.lag_k, p.space);
+  if (p.lag_v) pack_rows<T>(lags_read_of(head, head.lag_values), T{1}, p.lag_v);
 }
 
 /// Scores -> exp(s - largest), with largest the largest so far; the factors that
@@ -119,8 +120,8 @@ HWY_NOINLINE void add_values(const ExactTile& t, const ForwardPack<T>& p,
   else
     multiply_seen(t, w.tile, v, o);
   if (p.lag_v)
-    multiply<T>(by_lag(t, w.tile), p.lag_v + (panel * p.lags + t.first_lag()) * width,
-                width, o, width, t.rows, t.lags(), true);
+    sum_keys<kByLag, T>(
+        t, w.tile, {p.lag_v + (panel * p.lags + t.first_lag()) * width, 0}, {o, 0}, 1);
 }
 
 template <class T>

@@ -39,7 +39,7 @@ struct ExactHead {
 /// Requires  `packed`, of exact_packed numbers, filled by exact_pack for this head;
 ///           scratch of exact_scratch numbers; L covers every i - j.
 /// Cost      2 N M (D + E) flops over visible pairs; lag_keys add 2 N M D and
-///           lag_values 2 N M E, times 1.3 for the ragged band of a tile.
+///           lag_values 2 N M E, and a twentieth for the ragged band of a tile.
 /// Threads   none; rows may be split between callers at multiples of kExactRows:
 ///           the bits stay the same.
 /// Numerics  rows that see nothing give zeros. Values of hidden keys are never
@@ -59,9 +59,9 @@ template <class T>
 int64_t exact_scratch(const ExactHead<T>& head);
 
 /// Rows of a tile. Callers that split rows do it at multiples of this.
-inline constexpr int64_t kExactRows = 48;
+inline constexpr int64_t kExactRows = 96;
 /// Keys of a tile. Callers that split keys do it at multiples of this.
-inline constexpr int64_t kExactKeys = 192;
+inline constexpr int64_t kExactKeys = 288;
 
 /// Where the gradients of some keys go. What is empty is not computed.
 template <class T>

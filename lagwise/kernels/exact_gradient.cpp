@@ -7,7 +7,7 @@
 #define HWY_TARGET_INCLUDE "lagwise/kernels/exact_gradient.cpp"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
-#include "lagwise/kernels/exact_tile-inl.h"
+#include "lagwise/kernels/exact_products-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {
@@ -24,7 +24,7 @@ struct GradientPack {
   T* q;                       // [D / W][N][W]
   T* g;                       // [E / W][N][W]  the gradient of the output
   T* through;                 // [N]  g_i . o_i
-  T* bias;                    // [lags]
+  T* bias;                    // [N + M - 1]
   T* lag_k_columns;           // [lags / W][D][W]  scale lag_keys
   T* lag_k;                   // [D / W][lags][W]  scale lag_keys
   T* lag_v_columns;           // [lags / W][E][W]
@@ -35,7 +35,7 @@ struct GradientPack {
       : width(panel_width<T>()),
         d(round_up(head.q.cols, width)),
         e(round_up(head.v.cols, width)),
-        lags(head.q.rows + head.k.rows - 1) {
+        lags(lags_read(head)) {
     const int64_t n = head.q.rows, m = head.k.rows;
     const bool has_keys = head.lag_keys.data, has_values = head.lag_values.data;
     Pieces<T> pieces{at};
@@ -45,7 +45,7 @@ struct GradientPack {
     q = pieces.take(n * d);
     g = pieces.take(n * e);
     through = pieces.take(n);
-    bias = pieces.take(lags + 2 * width, head.lag_bias.data != nullptr);
+    bias = pieces.take(n + m + 2 * width, head.lag_bias.data != nullptr);
     lag_k_columns = pieces.take(round_up(lags, width) * d, has_keys);
     lag_k = pieces.take(lags * d, has_keys);
     lag_v_columns = pieces.take(round_up(lags, width) * e, has_values);
@@ -73,7 +73,7 @@ struct GradientSums {
   GradientSums(const ExactHead<T>& head, int64_t keys_, T* at) : keys(keys_) {
     const int64_t width = panel_width<T>(), n = head.q.rows;
     const int64_t d = round_up(head.q.cols, width), e = round_up(head.v.cols, width);
-    const int64_t lags = n + head.k.rows - 1;
+    const int64_t lags = lags_read(head);
     Pieces<T> pieces{at};
     weights = take_tile(pieces, head);
     scores = take_tile(pieces, head);
@@ -106,15 +106,17 @@ void gradient_pack_of(const ExactHead<T>& head, MatView<const T> out,
   }
   if (p.bias) {
     const auto bias = lags_of(head, head.lag_bias);
-    for (int64_t c = 0; c < p.lags; ++c) p.bias[c] = bias(c, 0);
-    std::fill(p.bias + p.lags, p.bias + p.lags + 2 * p.width, T{0});
+    for (int64_t c = 0; c < bias.rows; ++c) p.bias[c] = bias(c, 0);
+    std::fill(p.bias + bias.rows, p.bias + bias.rows + 2 * p.width, T{0});
   }
   if (p.lag_k) {
-    pack_columns<T>(lags_of(head, head.lag_keys), head.scale, p.lag_k_columns, p.space);
-    pack_rows<T>(lags_of(head, head.lag_keys), head.scale, p.lag_k);
+    pack_columns<T>(lags_read_of(head, head.lag_keys), head.scale, p.lag_k_columns,
+                    p.space);
+    pack_rows<T>(lags_read_of(head, head.lag_keys), head.scale, p.lag_k);
   }
   if (p.lag_v_columns)
-    pack_columns<T>(lags_of(head, head.lag_values), T{1}, p.lag_v_columns, p.space);
+    pack_columns<T>(lags_read_of(head, head.lag_values), T{1}, p.lag_v_columns,
+                    p.space);
 }
 
 /// Scores -> weights, as the forward pass had them.
@@ -128,8 +130,13 @@ HWY_NOINLINE void weigh_again(const ExactTile& t, const T* bias, MatView<const T
       std::fill(row, row + round_up(t.keys, panel_width<T>()), T{0});
       continue;
     }
-    finish_scores(t, bias, a, row);
-    exponentiate(row, t.keys, stats(t.row + a, 0), inverse);
+    const T largest = stats(t.row + a, 0);
+    if (bias)
+      weigh_row<true>(row, bias + t.base - a, t.keys, largest, inverse);
+    else
+      weigh_row<false, T>(row, nullptr, t.keys, largest, inverse);
+    std::fill(row, row + t.seen[a].lo, T{0});
+    std::fill(row + t.seen[a].hi, row + round_up(t.keys, panel_width<T>()), T{0});
   }
 }
 
@@ -178,33 +185,25 @@ HWY_NOINLINE void add_bias(const ExactTile& t, const T* tile, T* band,
 template <class T>
 HWY_NOINLINE void add_tile(const ExactHead<T>& head, const GradientPack<T>& p,
                            const ExactTile& t, int64_t begin, GradientSums<T>& w) {
-  const int64_t n = head.q.rows, m = head.k.rows, width = p.width;
-  const Left<T> weights_t = {w.weights, 1, t.stride},
-                scores_t = {w.scores, 1, t.stride};
-  for (int64_t x = 0; x * width < p.e; ++x) {
-    const T* g = p.g + (x * n + t.row) * width;
-    multiply<T>(weights_t, g, width, w.v + (x * w.keys + t.key - begin) * width, width,
-                t.keys, t.rows, true);
-    if (!w.lag_v) continue;
-    const Left<T> lag = by_lag(t, w.weights);
-    multiply<T>({lag.data, lag.col, lag.row}, g, width,
-                w.lag_v + (x * p.lags + t.first_lag()) * width, width, t.lags(), t.rows,
-                true);
-  }
-  for (int64_t x = 0; x * width < p.d; ++x) {
-    const T* q = p.q + (x * n + t.row) * width;
-    T* const dq = w.q + (x * n + t.row) * width;
-    multiply<T>(scores_t, q, width, w.k + (x * w.keys + t.key - begin) * width, width,
-                t.keys, t.rows, true);
-    multiply<T>({w.scores, t.stride, 1}, p.k + (x * m + t.key) * width, width, dq,
-                width, t.rows, t.keys, true);
-    if (!w.lag_k) continue;
-    const Left<T> lag = by_lag(t, w.scores);
-    const int64_t entry = (x * p.lags + t.first_lag()) * width;
-    multiply<T>({lag.data, lag.col, lag.row}, q, width, w.lag_k + entry, width,
-                t.lags(), t.rows, true);
-    multiply<T>(lag, p.lag_k + entry, width, dq, width, t.rows, t.lags(), true);
-  }
+  const int64_t width = p.width, d = p.d / width, e = p.e / width;
+  // Row `first` and on of a matrix of `rows` rows.
+  const auto part = [width](auto* panels, int64_t rows, int64_t first) {
+    return Panels<std::remove_reference_t<decltype(*panels)>>{panels + first * width,
+                                                              rows * width};
+  };
+  const int64_t n = head.q.rows, key = t.key - begin, lag = t.first_lag();
+  const Panels<const T> q = part(static_cast<const T*>(p.q), n, t.row);
+  const Panels<const T> g = part(static_cast<const T*>(p.g), n, t.row);
+  const Panels<const T> k = part(static_cast<const T*>(p.k), head.k.rows, t.key);
+  const Panels<T> dq = part(w.q, n, t.row);
+  sum_rows<kByKey, T>(t, w.weights, g, part(w.v, w.keys, key), e);
+  if (w.lag_v) sum_rows<kByLag, T>(t, w.weights, g, part(w.lag_v, p.lags, lag), e);
+  sum_rows<kByKey, T>(t, w.scores, q, part(w.k, w.keys, key), d);
+  sum_keys<kByKey, T>(t, w.scores, k, dq, d);
+  if (!w.lag_k) return;
+  sum_rows<kByLag, T>(t, w.scores, q, part(w.lag_k, p.lags, lag), d);
+  sum_keys<kByLag, T>(t, w.scores, part(static_cast<const T*>(p.lag_k), p.lags, lag),
+                      dq, d);
 }
 
 /// Panels of sums times a factor -> rows of `to`.
@@ -225,12 +224,14 @@ MatView<T> cleared(MatView<T> x) {
   return x;
 }
 
-/// The entries of a table's gradient in reach of this head; the rest become zero.
+/// The entries of a table's gradient that this head reads; the rest become zero.
 template <class T>
-MatView<T> reach(const ExactHead<T>& head, MatView<T> table) {
+MatView<T> read_by(const ExactHead<T>& head, MatView<T> table) {
   if (!table.data) return table;
-  const int64_t n = head.q.rows, m = head.k.rows;
-  return cleared(table).slice(head.lag_zero - (m - 1), head.lag_zero + n).reversed();
+  const int64_t end = head.lag_zero + head.q.rows;
+  cleared(table.slice(0, end - lags_read(head)));
+  cleared(table.slice(end, table.rows));
+  return lags_read_of(head, table);
 }
 
 template <class T>
@@ -240,7 +241,8 @@ void gradient_of(const ExactHead<T>& head, MatView<const T> d_out,
   const GradientPack<T> p(head, const_cast<T*>(packed));  // only read from here on
   GradientSums<T> w(head, end - begin, scratch);
   std::fill(w.begin, w.end, T{0});
-  const MatView<T> d_bias = reach(head, to.lag_bias);
+  const MatView<T> d_bias =
+      to.lag_bias.data ? lags_of(head, cleared(to.lag_bias)) : to.lag_bias;
   const int64_t n = head.q.rows, m = head.k.rows, stride = tile_stride(head);
   const bool skewed = stride > kExactKeys;
   for (int64_t key = begin; key < end; key += kExactKeys)
@@ -254,7 +256,7 @@ void gradient_of(const ExactHead<T>& head, MatView<const T> d_out,
       pair_products<T>(t, d_out, p.v_columns, p.lag_v_columns, w.scores);
       through_softmax<T>(head, t, p.through, w.weights, w.scores);
       if (skewed || !t.whole) clear_unseen(t, w.scores);
-      if (skewed) clear_unseen(t, w.weights);
+      if (w.lag_v) clear_unseen(t, w.weights);
       if (d_bias.data) add_bias(t, w.scores, w.band, d_bias);
       add_tile(head, p, t, begin, w);
     }
@@ -262,8 +264,8 @@ void gradient_of(const ExactHead<T>& head, MatView<const T> d_out,
   store_sums(w.k, w.keys, head.scale, to.k.data ? to.k.slice(begin, end) : to.k,
              w.factor);
   store_sums(w.v, w.keys, T{1}, to.v.data ? to.v.slice(begin, end) : to.v, w.factor);
-  store_sums(w.lag_k, p.lags, head.scale, reach(head, to.lag_keys), w.factor);
-  store_sums(w.lag_v, p.lags, T{1}, reach(head, to.lag_values), w.factor);
+  store_sums(w.lag_k, p.lags, head.scale, read_by(head, to.lag_keys), w.factor);
+  store_sums(w.lag_v, p.lags, T{1}, read_by(head, to.lag_values), w.factor);
 }
 
 template <class T>

@@ -1,6 +1,6 @@
 // A tile of exact attention: some query rows against some keys, and the band of lags
 // between them. The passes of exact_attention.cpp and exact_gradient.cpp are made of
-// what stands here.
+// what stands here and of the products in exact_products-inl.h.
 //
 // Tables by lag are packed backwards, so that they run in the direction of the keys:
 // row i and key j read entry c = N-1-i + j. A tile of B rows and C keys touches the
@@ -95,16 +95,18 @@ HWY_INLINE ExactTile make_tile(const Sight& sight, int64_t n, int64_t m, int64_t
   return t;
 }
 
-/// Numbers from row to row of a tile; with tables by lag there are margins.
+/// Numbers between two rows of a tile with tables by lag, and before the first one.
+/// A product by entries is a whole panel wide and a few rows high, so it reaches over
+/// the ends of a row by less than a panel, or by less than those few.
+template <class T>
+HWY_INLINE int64_t tile_margin() {
+  return std::max<int64_t>(16, panel_width<T>());
+}
+/// Numbers from row to row of a tile.
 template <class T>
 HWY_INLINE int64_t tile_stride(const ExactHead<T>& head) {
   const bool skewed = head.lag_keys.data || head.lag_values.data;
-  return kExactKeys + (skewed ? kExactRows + 2 * panel_width<T>() : 0);
-}
-/// Numbers before the first row of a tile.
-template <class T>
-HWY_INLINE int64_t tile_margin() {
-  return round_up(kExactRows + panel_width<T>(), 16);
+  return kExactKeys + (skewed ? tile_margin<T>() : 0);
 }
 template <class T>
 HWY_INLINE T* take_tile(Pieces<T>& pieces, const ExactHead<T>& head) {
@@ -112,11 +114,25 @@ HWY_INLINE T* take_tile(Pieces<T>& pieces, const ExactHead<T>& head) {
   return at + tile_margin<T>();
 }
 
-/// The tables' entries in reach of a head, in the direction of the keys.
-template <class T>
-MatView<const T> lags_of(const ExactHead<T>& head, MatView<const T> table) {
+/// The table's entries between these rows and keys, in the direction of the keys.
+template <class U, class T>
+MatView<U> lags_of(const ExactHead<T>& head, MatView<U> table) {
   const int64_t n = head.q.rows, m = head.k.rows;
   return table.slice(head.lag_zero - (m - 1), head.lag_zero + n).reversed();
+}
+
+/// How many of them the products read: all, or those up to lag 0 and, since several
+/// rows are multiplied at once, a few more.
+template <class T>
+HWY_INLINE int64_t lags_read(const ExactHead<T>& head) {
+  constexpr int64_t kFew = 8;
+  const int64_t n = head.q.rows, all = n + head.k.rows - 1;
+  if (!head.sight.causal) return all;
+  return std::min(all, std::max<int64_t>(0, n + head.sight.shift + kFew));
+}
+template <class U, class T>
+MatView<U> lags_read_of(const ExactHead<T>& head, MatView<U> table) {
+  return lags_of(head, table).slice(0, lags_read(head));
 }
 
 /// x [rows, cols] times factor -> row panels, to [cols / W][rows][W].
@@ -143,31 +159,11 @@ HWY_NOINLINE void pack_columns(MatView<const T> x, T factor, T* to, T* space) {
   }
 }
 
-/// tile[a][b] = left_a . (right_b + table_c): the scores from queries and keys, or the
-/// gradients of the weights from those of the output and values. `right` and `table`
-/// are packed by columns.
-template <class T>
-HWY_NOINLINE void pair_products(const ExactTile& t, MatView<const T> left,
-                                const T* right, const T* table, T* tile) {
-  const int64_t width = panel_width<T>(), depth = left.cols;
-  const int64_t padded = round_up(depth, width);
-  const Left<T> a = {left.data + t.row * left.row_step, left.row_step, left.col_step};
-  if (table) {
-    const int64_t end = t.first_lag() + t.lags();
-    for (int64_t c = t.first_lag() / width * width; c < end; c += width)
-      multiply<T>(a, table + c * padded, width, tile + (c - t.base), t.stride + 1,
-                  t.rows, depth, false);
-  }
-  for (int64_t b = 0; b < t.keys; b += width)
-    multiply<T>(a, right + (t.key + b) * padded, width, tile + b, t.stride, t.rows,
-                depth, table != nullptr);
-}
-
 /// Zeros wherever a row does not see: inside the tile, and in its margins.
 template <class T>
 HWY_NOINLINE void clear_unseen(const ExactTile& t, T* tile) {
   const bool skewed = t.stride > kExactKeys;
-  if (skewed) std::fill(tile - t.rows, tile, T{0});
+  if (skewed) std::fill(tile - tile_margin<T>(), tile, T{0});
   for (int64_t a = 0; a < t.rows; ++a) {
     T* const row = tile + a * t.stride;
     const Range seen = t.seen[a].empty() ? Range{0, 0} : t.seen[a];
@@ -211,6 +207,19 @@ HWY_INLINE T finish_scores(const ExactTile& t, const T* bias, int64_t a, T* row)
   return hn::GetLane(hn::MaxOfLanes(tag, largest));
 }
 
+/// row[b] = exp(row[b] + bias[b] - largest) factor over whole vectors.
+template <bool kBiased, class T>
+HWY_INLINE void weigh_row(T* row, const T* bias, int64_t keys, T largest, T factor) {
+  const hn::ScalableTag<T> tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  const auto top = hn::Set(tag, largest), f = hn::Set(tag, factor);
+  for (int64_t b = 0; b < keys; b += lanes) {
+    auto s = hn::LoadU(tag, row + b);
+    if constexpr (kBiased) s = hn::Add(s, hn::LoadU(tag, bias + b));
+    hn::StoreU(hn::Mul(exp_or_zero(tag, hn::Sub(s, top)), f), tag, row + b);
+  }
+}
+
 /// row[b] = exp(row[b] - largest) factor; returns the sum.
 template <class T>
 HWY_INLINE T exponentiate(T* row, int64_t keys, T largest, T factor) {
@@ -224,53 +233,6 @@ HWY_INLINE T exponentiate(T* row, int64_t keys, T largest, T factor) {
     sum = hn::Add(sum, w);
   }
   return hn::GetLane(hn::SumOfLanes(tag, sum));
-}
-
-/// c[panel] += sum over keys of weights[p] b[p][panel].
-template <class T>
-HWY_INLINE void add_keys(const T* weights, const T* b, Range keys, T* c) {
-  const hn::ScalableTag<T> tag;
-  if (keys.empty()) return;
-  const int64_t width = panel_width<T>();
-  auto left = hn::Zero(tag), right = left;
-  load_pair(tag, c, left, right);
-  for (int64_t p = keys.lo; p < keys.hi; ++p) {
-    auto b_left = left, b_right = right;
-    load_pair(tag, b + p * width, b_left, b_right);
-    add_pair(tag, weights[p], b_left, b_right, left, right);
-  }
-  store_pair(tag, left, right, c);
-}
-
-/// C[rows, panel] += weights B, row a over the keys it sees alone: a weight of zero
-/// would still carry a NaN of a hidden value.
-template <class T>
-HWY_NOINLINE void multiply_seen(const ExactTile& t, const T* weights, const T* b,
-                                T* c) {
-  const int64_t width = panel_width<T>();
-  for (int64_t a = 0; a < t.rows;) {
-    const int64_t height = tile_rows(t.rows - a);
-    Range all = t.seen[a];  // what every row of these sees
-    for (int64_t r = a; r < a + height; ++r)
-      all = {std::max(all.lo, t.seen[r].lo), std::min(all.hi, t.seen[r].hi)};
-    if (all.empty()) all = {0, 0};
-    tile_of<T>(height, {weights + a * t.stride + all.lo, t.stride, 1},
-               b + all.lo * width, width, c + a * width, width, all.hi - all.lo, true);
-    for (int64_t r = a; r < a + height; ++r) {
-      const Range seen = t.seen[r];
-      const Range before = {seen.lo, all.empty() ? seen.hi : all.lo};
-      const Range after = {all.empty() ? seen.hi : all.hi, seen.hi};
-      add_keys(weights + r * t.stride, b, before, c + r * width);
-      add_keys(weights + r * t.stride, b, after, c + r * width);
-    }
-    a += height;
-  }
-}
-
-/// The tile as a matrix of rows by lag entries, from first_lag on.
-template <class T>
-HWY_INLINE Left<T> by_lag(const ExactTile& t, const T* tile) {
-  return {tile - (t.rows - 1), t.stride + 1, 1};
 }
 
 }  // namespace lagwise::kernels::HWY_NAMESPACE

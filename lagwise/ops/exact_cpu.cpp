@@ -11,9 +11,6 @@ namespace {
 
 using kernels::kExactRows;
 
-/// Rows that a thread takes at once.
-constexpr int64_t kBlockRows = 2 * kExactRows;
-
 template <class T>
 void forward(const ExactCall& call, const ExactForward& to) {
   std::vector<int64_t> sizes;
@@ -30,7 +27,7 @@ void forward(const ExactCall& call, const ExactForward& to) {
     int64_t used = 0;
     for (size_t i = waves[wave]; i < waves[wave + 1]; ++i) {
       offset.push_back(used), used += sizes[i];
-      blocks.push_back((call.pieces[i].rows + kBlockRows - 1) / kBlockRows);
+      blocks.push_back((call.pieces[i].rows + kExactRows - 1) / kExactRows);
     }
     if (!space.defined() || space.numel() < used)
       space = at::empty({used}, call.q.options());
@@ -46,8 +43,8 @@ void forward(const ExactCall& call, const ExactForward& to) {
       const ExactPiece& piece = call.pieces[i];
       // The last rows of a causal head take longest: begin with them.
       const int64_t block = blocks[static_cast<size_t>(group)] - 1 - task;
-      const int64_t end = std::min((block + 1) * kBlockRows, piece.rows);
-      kernels::exact_rows<T>(head_of<T>(call, piece), packed(i), block * kBlockRows,
+      const int64_t end = std::min((block + 1) * kExactRows, piece.rows);
+      kernels::exact_rows<T>(head_of<T>(call, piece), packed(i), block * kExactRows,
                              end, rows_of<T>(to.out, piece, piece.row, piece.rows),
                              rows_of<T>(to.stats, piece, piece.row, piece.rows), own);
     });
