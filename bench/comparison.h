@@ -58,7 +58,7 @@ struct BenchRow {
   int64_t extra_bytes = 0;     ///< our working memory beyond inputs and outputs
   int64_t baseline_bytes = 0;  ///< and the baseline's
   bool weak_baseline = false;  ///< slower than its floor: the row proves nothing
-  std::string note = {};       ///< why there is no baseline time, where there is none
+  std::string note = {};       ///< why the baseline has no time, or an estimate
 };
 
 /// How a Comparer goes about it.

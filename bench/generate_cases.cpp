@@ -4,9 +4,12 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "bench/memory.h"
 #include "bench/plain_model.h"
 #include "bench/timing.h"
+#include "lagwise/models/model.h"
 
 namespace lagwise::bench {
 namespace {
@@ -27,43 +30,68 @@ std::string sine_spe() {
          ",realizations=" + std::to_string(kFeatures) + ",gated=true";
 }
 
-/// A model that has read `context` tokens and takes one more a call.
+/// A model that reads on to ever longer contexts, and takes one token more a call. As
+/// in `lagwise generate`, OpenBLAS has one thread: dense layers share their rows out
+/// themselves, and a pool of its own would spin beside ours.
 class Reader {
  public:
-  Reader(const ModelConfig& config, int64_t context)
+  explicit Reader(const ModelConfig& config)
       : model_(make_model(config)),
         state_(model_->start(1, {})),
         next_(at::randint(config.vocabulary, {1, 1}, at::kLong)) {
-    constexpr int64_t kChunk = 1024;
-    for (int64_t begin = 0; begin < context; begin += kChunk)
-      model_->extend(*state_,
-                     at::randint(config.vocabulary,
-                                 {1, std::min(kChunk, context - begin)}, at::kLong));
+    model_->eval();
   }
 
-  std::vector<at::Tensor> step() { return {model_->extend(*state_, next_)}; }
+  void read_to(int64_t context) {
+    constexpr int64_t kChunk = 1024;
+    const c10::NoGradGuard no_graph;
+    set_blas_threads(1);
+    const int64_t vocabulary = model_->config().vocabulary;
+    while (taken_ < context) {
+      const int64_t count = std::min(kChunk, context - taken_);
+      model_->extend(*state_, at::randint(vocabulary, {1, count}, at::kLong));
+      taken_ += count;
+    }
+  }
+
+  std::vector<at::Tensor> step() {
+    const c10::NoGradGuard no_graph;
+    set_blas_threads(1);
+    ++taken_;
+    return {model_->extend(*state_, next_)};
+  }
 
  private:
   std::shared_ptr<Model> model_;
   std::unique_ptr<DecodingState> state_;
   at::Tensor next_;
+  int64_t taken_ = 0;
 };
 
-Call reader(const ModelConfig& config, int64_t context) {
-  const auto made = std::make_shared<Reader>(config, context);
-  return [made] { return made->step(); };
-}
+struct NamedReader {
+  std::string name;
+  std::shared_ptr<Reader> reader;
+  Call call() const {
+    return [reader = reader] { return reader->step(); };
+  }
+};
 
-/// Reads the whole context for every token.
-Call recomputer(const ModelConfig& config, int64_t context) {
+/// Reads the whole context for every token, its products on all threads.
+Call recomputer(const ModelConfig& config, int64_t context, int threads) {
   const std::shared_ptr<Model> model = make_model(plain_model(config));
   model->eval();
   Batch batch;
   batch.tokens = at::randint(config.vocabulary, {1, context}, at::kLong);
-  return [model, batch]() -> std::vector<at::Tensor> {
+  return [model, batch, threads]() -> std::vector<at::Tensor> {
     const c10::NoGradGuard no_graph;
+    set_blas_threads(threads);
     return {model->logits(batch, {}).select(1, -1).clone()};
   };
+}
+
+/// That this takes: codes of queries and keys as [N, H, D, R], gated, and a product.
+int64_t recomputing_bytes(const ModelConfig& config, int64_t context) {
+  return 5 * context * config.dim * kFeatures * int64_t{sizeof(float)};
 }
 
 /// Of one token: dense layers, the codes of queries and keys, the state.
@@ -78,36 +106,148 @@ double step_gflop(const ModelConfig& config) {
          (static_cast<double>(config.layers) * (dense + codes + state) + 2 * c * v);
 }
 
+/// One run over all contexts.
+class Run {
+ public:
+  explicit Run(const GeneratePlan& plan)
+      : plan_(plan),
+        contexts_(plan.quick ? std::vector<int64_t>{64, 256} : plan.contexts),
+        ours_(model_of(sine_spe(), "linear:map=elu1", plan.quick)),
+        comparer_(plan.quick, manner()) {
+    std::sort(contexts_.begin(), contexts_.end());
+  }
+
+  std::vector<BenchRow> run() {
+    if (wanted("linear") || wanted("exact") || wanted("recompute")) over_contexts();
+    if (wanted("constant")) constant();
+    return std::move(rows_);
+  }
+
+ private:
+  Manner manner() {
+    Manner manner;
+    manner.progress = plan_.progress;
+    manner.time = time_apart;  // recomputing wakes threads of BLAS, which then spin
+    manner.patience = {.least = 3, .most = 8, .repetition_ms = 6, .budget_ms = 60};
+    manner.on_row = [this](BenchRow row) {
+      row.note = note_;
+      if (row.baseline == "recompute" && note_.empty())
+        recompute_ms_ = row.baseline_ms / static_cast<double>(row.n);
+      rows_.push_back(row);
+      plan_.on_row(row);
+    };
+    return manner;
+  }
+
+  bool wanted(const char* group) const {
+    return plan_.only.empty() || plan_.only == group;
+  }
+
+  NamedReader reader(const char* name, const std::string& encoding,
+                     const std::string& attention) const {
+    return {name, std::make_shared<Reader>(model_of(encoding, attention, plan_.quick))};
+  }
+
+  void read(const NamedReader& by, int64_t context) const {
+    plan_.progress(by.name + " reads " + std::to_string(context) + " tokens");
+    by.reader->read_to(context);
+  }
+
+  /// Ours after `context` tokens; the baselines are still to be named.
+  Comparison comparison(const char* group, int64_t context, const NamedReader& ours) {
+    Comparison c;
+    c.name = group, c.direction = "step";
+    c.shape = {context, ours_.heads, kFeatures, ours_.dim / ours_.heads};
+    c.threads = plan_.threads;
+    c.ours = ours.call();
+    c.gflop = step_gflop(ours_);
+    return c;
+  }
+
+  void over_contexts() {
+    struct Group {
+      const char* name;
+      std::vector<NamedReader> readers;
+    };
+    std::vector<Group> groups;
+    const std::string linear = "linear:map=elu1", half = "rope:layout=half";
+    const std::string table = "huang:max=" + std::to_string(contexts_.back() + 4096);
+    if (wanted("linear"))
+      groups.push_back({"linear",
+                        {reader("linear rope", half, linear),
+                         reader("linear conv_spe", "conv_spe", linear)}});
+    if (wanted("exact"))
+      groups.push_back({"exact",
+                        {reader("exact rope", half, "exact"),
+                         reader("exact huang", table, "exact")}});
+    const NamedReader ours = reader("linear sine_spe", sine_spe(), linear);
+    for (const int64_t n : contexts_) {
+      read(ours, n);
+      for (const Group& group : groups) {
+        Comparison c = comparison(group.name, n, ours);
+        for (const NamedReader& each : group.readers) {
+          read(each, n);
+          c.baselines.push_back({each.name, each.call(), plan_.threads});
+        }
+        comparer_.measure(c);
+      }
+      if (wanted("recompute")) recompute(n, ours);
+    }
+  }
+
+  /// The longest context up to n whose recomputation can be waited for.
+  int64_t affordable(int64_t n) const {
+    const int64_t bytes = plan_.most_bytes > 0 ? plan_.most_bytes : free_bytes() / 2;
+    while (n > 1 && (recomputing_bytes(ours_, n) > bytes ||
+                     recompute_ms_ * static_cast<double>(n) > plan_.longest_ms))
+      n /= 2;
+    return n;
+  }
+
+  void recompute(int64_t n, const NamedReader& ours) {
+    const int64_t made = affordable(n);
+    const double times = static_cast<double>(n) / static_cast<double>(made);
+    if (made < n)
+      note_ = "estimated: as many times as long as a context of " +
+              std::to_string(made) + " tokens takes; " + std::to_string(n) +
+              " would take too long or too much memory";
+    Comparison c = comparison("recompute", n, ours);
+    c.baselines = {{.name = "recompute",
+                    .call = recomputer(ours_, made, plan_.threads),
+                    .threads = plan_.threads,
+                    .times = times,
+                    .weigh = false}};
+    comparer_.measure(c);
+    note_.clear();
+  }
+
+  /// Ours late in a text against itself early in another.
+  void constant() {
+    const int64_t early = plan_.quick ? 10 : 100, late = plan_.quick ? 200 : 20000;
+    const std::string name = "at " + std::to_string(early);
+    const NamedReader before = reader(name.c_str(), sine_spe(), "linear:map=elu1"),
+                      after = reader("linear sine_spe", sine_spe(), "linear:map=elu1");
+    read(before, early);
+    read(after, late);
+    Comparison c = comparison("constant", late, after);
+    c.baselines = {{before.name, before.call(), plan_.threads}};
+    comparer_.measure(c);
+  }
+
+  const GeneratePlan& plan_;
+  std::vector<int64_t> contexts_;
+  ModelConfig ours_;
+  double recompute_ms_ = 0;  // a token of context, as last measured; 0: not yet
+  std::string note_;         // of the rows being measured
+  std::vector<BenchRow> rows_;
+  Comparer comparer_;
+};
+
 }  // namespace
 
 std::vector<BenchRow> run_generate_cases(const GeneratePlan& plan) {
-  set_blas_threads(plan.threads);
   set_threads(plan.threads);
-  Comparer comparer(plan.quick, plan.progress);
-  std::vector<int64_t> contexts = plan.contexts;
-  if (plan.quick) contexts = {64, 256};
-  const std::string table = "huang:max=" + std::to_string(2 * contexts.back() + 4096);
-  const ModelConfig ours = model_of(sine_spe(), "linear:map=elu1", plan.quick);
-  for (const int64_t n : contexts) {
-    plan.progress("reading " + std::to_string(n) + " tokens");
-    const auto state_of = [&](const char* name, const std::string& encoding,
-                              const std::string& attention) {
-      return Baseline{name, reader(model_of(encoding, attention, plan.quick), n),
-                      plan.threads};
-    };
-    Comparison c;
-    c.name = "generate", c.direction = "step";
-    c.shape = {n, ours.heads, kFeatures, ours.dim / ours.heads};
-    c.threads = plan.threads;
-    c.ours = reader(ours, n);
-    c.baselines = {state_of("linear rope", "rope:layout=half", "linear:map=elu1"),
-                   state_of("exact rope", "rope:layout=half", "exact"),
-                   state_of("exact huang", table, "exact"),
-                   {"recompute", recomputer(ours, n), plan.threads}};
-    c.gflop = step_gflop(ours);
-    comparer.measure(c);
-  }
-  return comparer.rows();
+  return Run(plan).run();
 }
 
 }  // namespace lagwise::bench

@@ -1,10 +1,13 @@
 #include "bench/memory.h"
 
 #include <c10/core/CPUAllocator.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <atomic>
+#include <fstream>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 #include <utility>
 
@@ -83,6 +86,15 @@ int64_t extra_bytes(const std::function<std::vector<at::Tensor>()>& call) {
     extra -= static_cast<int64_t>(result.nbytes());
   }
   return std::max<int64_t>(extra, 0);
+}
+
+int64_t free_bytes() {
+  malloc_trim(0);
+  std::ifstream file("/proc/meminfo");
+  std::string key, unit;
+  for (int64_t kib = 0; file >> key >> kib; std::getline(file, unit))
+    if (key == "MemAvailable:") return kib * 1024;
+  return INT64_MAX;
 }
 
 }  // namespace lagwise::bench

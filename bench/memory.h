@@ -16,4 +16,7 @@ namespace lagwise::bench {
 /// std::vector a step works in.
 int64_t extra_bytes(const std::function<std::vector<at::Tensor>()>& call);
 
+/// What the kernel could still hand out, as it says itself.
+int64_t free_bytes();
+
 }  // namespace lagwise::bench

@@ -2,12 +2,10 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/randint.h>
-#include <malloc.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <fstream>
 #include <map>
 
 #include "bench/crossover.h"
@@ -21,16 +19,6 @@ namespace lagwise::bench {
 namespace {
 
 constexpr int64_t kSines = 5, kWidth = 64;
-
-/// What the kernel could still hand out, as it says itself.
-int64_t free_bytes() {
-  malloc_trim(0);
-  std::ifstream file("/proc/meminfo");
-  std::string key, unit;
-  for (int64_t kib = 0; file >> key >> kib; std::getline(file, unit))
-    if (key == "MemAvailable:") return kib * 1024;
-  return INT64_MAX;
-}
 
 /// A model in training. Every step draws new noise, as training does.
 class Trainee {

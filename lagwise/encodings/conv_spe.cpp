@@ -32,9 +32,13 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/log_sigmoid.h>
 #include <ATen/ops/matmul.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
+#include <c10/core/GradMode.h>
 
 #include <charconv>
 #include <cmath>
@@ -118,7 +122,8 @@ class ConvSpe : public Encoding {
     return {{"query_kernel", query_kernel_}, {"key_kernel", key_kernel_}};
   }
 
-  Parameters layer(int64_t index, int64_t) override {
+  Parameters layer(int64_t index, int64_t count) override {
+    layers_ = std::max(layers_, count);
     if (!options_.gated) return {};
     const Tensor gate = at::empty({shape().heads, shape().dim}, at::kFloat);
     const Noise noise(shape().seed, streams::kParameters);
@@ -138,35 +143,35 @@ class ConvSpe : public Encoding {
                         at.query_start == at.key_start && taps().size() == 1 &&
                         queries - at.off_grid <= taps()[0];
     if (!stream) return {{}, draw};
-    return slide(*previous, draw, at.query_start, queries - at.off_grid);
+    Code next = slide(*previous, draw, at.query_start, queries - at.off_grid);
+    if (queries == 1 && at.off_grid == 0 && forms_rows())
+      next.tensors.push_back(form_row(next, at.query_start));
+    return next;
   }
 
   Encoded encode(const Tensor& q, const Tensor& k, const Code& code, const Layer& layer,
                  const Placement& at) override {
     check(at);
+    if (code.tensors.size() > kRow && forms_rows())
+      return multiply_row(q, k, code, layer);
     const int64_t off = at.off_grid;
-    ops::ConvSpeOptions options;
-    options.realizations = options_.realizations;
-    options.noise = options_.noise;
+    ops::ConvSpeOptions options = options_of(code.draw);
     options.method = options_.method;
     options.query_start = at.query_start, options.key_start = at.key_start;
     options.grid = at.grid;
-    options.draw.seed = code.draw.seed;
-    options.draw.step = code.draw.step, options.draw.micro_step = code.draw.micro_step;
     if (!code.tensors.empty()) {
-      options.z = code.tensors[0].to(q.scalar_type());
-      options.z_start = code.tensors[1].data_ptr<int64_t>()[0];
+      options.z = code.tensors[kSamples].to(q.scalar_type());
+      options.z_start = code.tensors[kRange].data_ptr<int64_t>()[0];
     }
     Tensor eps, mixed, a = query_kernel_.to(q.scalar_type()),
                        b = key_kernel_.to(q.scalar_type());
-    if (options_.gated || off > 0) eps = gate_noise(code.draw, layer.index, q);
+    if (options_.gated || off > 0) eps = gate_noise(code, layer.index, q);
     if (options_.gated) {
-      // sqrt(sigmoid(x)) by its logarithm: its slope needs no division by zero.
-      const Tensor gate = layer["gate"].to(q.scalar_type());
       std::vector<int64_t> per_channel(static_cast<size_t>(a.dim()), 1);
       per_channel[0] = a.size(0);
-      const Tensor keep = at::log_sigmoid(-gate).mul(0.5).exp().view(per_channel);
-      mixed = at::log_sigmoid(gate).mul(0.5).exp().unsqueeze(-1) * eps;
+      const Tensor raw = layer["gate"].to(q.scalar_type());
+      const Tensor keep = root_sigmoid(-raw).view(per_channel);
+      mixed = root_sigmoid(raw).unsqueeze(-1) * eps;
       a = a * keep, b = b * keep;
     }
     auto [q1, k1] = ops::conv_spe(q.slice(2, off), k.slice(2, off), a, b, options);
@@ -175,12 +180,31 @@ class ConvSpe : public Encoding {
           mixed.defined() ? placed + at::matmul(x.slice(2, off), mixed) : placed;
       return off == 0 ? on : at::cat({at::matmul(x.slice(2, 0, off), eps), on}, 2);
     };
-    return {finish(q, q1), finish(k, k1),
-            1 / std::sqrt(static_cast<double>(options_.realizations))};
+    return {finish(q, q1), finish(k, k1), scale()};
   }
 
  private:
+  // The tensors of a code. All have the first two, or none; a stream has more.
+  static constexpr size_t kSamples = 0;  // z [H, D, samples.., R]
+  static constexpr size_t kRange = 1;  // positions: of the first, after the last drawn
+  static constexpr size_t kEps = 2;    // of the gate, [layers, H, D, R]; or undefined
+  static constexpr size_t kRow = 3;    // codes of a single row, [H, D, 2, R]
+
   const std::vector<int64_t>& taps() const { return options_.kernel; }
+
+  double scale() const {
+    return 1 / std::sqrt(static_cast<double>(options_.realizations));
+  }
+
+  /// (R D)^(-1/4)
+  double strength() const {
+    return std::pow(static_cast<double>(options_.realizations * shape().dim), -0.25);
+  }
+
+  /// sqrt(sigmoid(x)) by its logarithm: its slope needs no division by zero.
+  static Tensor root_sigmoid(const Tensor& x) {
+    return at::log_sigmoid(x).mul(0.5).exp();
+  }
 
   void check(const Placement& at) const {
     if (at.query_at.defined() || at.key_at.defined())
@@ -191,20 +215,89 @@ class ConvSpe : public Encoding {
              " axes, as kernel has, got " + std::to_string(axes));
   }
 
-  /// eps / (R D)^(1/4), [H, D, R].
-  Tensor gate_noise(const Draw& draw, int64_t layer, const Tensor& like) const {
+  ops::ConvSpeOptions options_of(const Draw& draw) const {
+    ops::ConvSpeOptions options;
+    options.realizations = options_.realizations;
+    options.noise = options_.noise;
+    options.draw.seed = draw.seed;
+    options.draw.step = draw.step, options.draw.micro_step = draw.micro_step;
+    return options;
+  }
+
+  // ---- a stream, token by token: one row is filtered once for all layers
+
+  /// Not where gradients are wanted, nor the bits that method=direct promises.
+  bool forms_rows() const {
+    return options_.method == "auto" && !c10::GradMode::is_enabled() &&
+           shape().heads * shape().dim < 1 << 16;
+  }
+
+  /// The codes (R D)^(-1/4) sum_j a_d[j] z(d, r, n + j) of queries and keys at one
+  /// position, [H, D, 2, R]: conv_spe of rows of one feature, which is 1.
+  Tensor form_row(const Code& code, int64_t n) const {
     const int64_t h = shape().heads, d = shape().dim, r = options_.realizations;
-    const double scale = std::pow(static_cast<double>(r * d), -0.25);
-    const auto given = draw.given.find("conv_spe.gate");
-    if (given != draw.given.end()) {
+    const Tensor& z = code.tensors[kSamples];
+    const Tensor one = at::ones({1, h * d, 1, 1}, z.options());
+    ops::ConvSpeOptions options = options_of(code.draw);
+    options.method = "direct";
+    options.query_start = options.key_start = n;
+    options.z = z.view({h * d, 1, z.size(2), r});
+    options.z_start = code.tensors[kRange].data_ptr<int64_t>()[0];
+    const auto [a, b] = ops::conv_spe(one, one, query_kernel_, key_kernel_, options);
+    return at::stack({a.view({h, d, r}), b.view({h, d, r})}, 2)
+        .mul_(std::pow(static_cast<double>(d), -0.25));  // R^(-1/4) is there already
+  }
+
+  /// Queries and keys of one row times such codes with this layer's gate in them: to
+  /// conv_spe with a kernel of one tap a code is noise, that of keys a position later.
+  Encoded multiply_row(const Tensor& q, const Tensor& k, const Code& code,
+                       const Layer& layer) const {
+    ops::ConvSpeOptions options = options_of(code.draw);
+    options.method = "direct";
+    options.key_start = 1;
+    options.z = code.tensors[kRow].to(q.scalar_type());
+    if (options_.gated) {
+      const Tensor raw = layer["gate"].to(q.scalar_type()).unsqueeze(-1);  // [H, D, 1]
+      const Tensor mixed = root_sigmoid(raw) * gate_noise(code, layer.index, q);
+      options.z = mixed.unsqueeze(2) + root_sigmoid(-raw).unsqueeze(-1) * options.z;
+    }
+    const Tensor tap =
+        at::full({shape().heads * shape().dim, 1, 1}, 1 / strength(), q.options());
+    const auto [q1, k1] = ops::conv_spe(q, k, tap, tap, options);
+    return {q1, k1, scale()};
+  }
+
+  // ---- noise
+
+  /// eps / (R D)^(1/4) of one layer, [H, D, R].
+  Tensor gate_noise(const Code& code, int64_t layer, const Tensor& like) const {
+    const int64_t h = shape().heads, d = shape().dim, r = options_.realizations;
+    if (code.tensors.size() > kEps && code.tensors[kEps].defined() &&
+        layer < code.tensors[kEps].size(0))
+      return code.tensors[kEps][layer].to(like.scalar_type());
+    const auto given = code.draw.given.find("conv_spe.gate");
+    if (given != code.draw.given.end()) {
       if (given->second.sizes() != at::IntArrayRef({h, d, r}))
         refuse("expected conv_spe.gate [H, D, R] with " + std::to_string(h * d * r) +
                " numbers, got " + std::to_string(given->second.numel()));
-      return given->second.to(like.scalar_type()) * scale;
+      return given->second.to(like.scalar_type()) * strength();
     }
-    const Tensor eps = at::empty({h, d, r}, like.options());
-    ops::draw_gate_noise(eps, layer, options_.noise, draw);
-    return eps.mul_(scale);
+    const Tensor eps = at::empty({h, d, r}, like.options().requires_grad(false));
+    ops::draw_gate_noise(eps, layer, options_.noise, code.draw);
+    return eps.mul_(strength());
+  }
+
+  /// The same of all layers, once a stream.
+  Tensor gate_noise_of_layers(const Code& previous, const Draw& draw) const {
+    if (!options_.gated || draw.given.count("conv_spe.gate") > 0) return {};
+    if (previous.tensors.size() > kEps && same_moment(previous.draw, draw) &&
+        previous.tensors[kEps].defined() &&
+        previous.tensors[kEps].scalar_type() == query_kernel_.scalar_type())
+      return previous.tensors[kEps];
+    std::vector<Tensor> layers;
+    for (int64_t i = 0; i < layers_; ++i)
+      layers.push_back(gate_noise({{}, draw}, i, query_kernel_));
+    return layers.empty() ? Tensor() : at::stack(layers, 0);
   }
 
   /// Of (R, H D, 4 kernel + size, ..) those that matter, [H, D, kernel - 1 + size, ..,
@@ -238,16 +331,16 @@ class ConvSpe : public Encoding {
     const int64_t kernel = taps()[0], end = start + rows + kernel - 1;
     Tensor window;
     int64_t first = start, drawn = start;
-    if (previous.tensors.size() == 2 && same_moment(previous.draw, draw)) {
-      const auto* const range = previous.tensors[1].data_ptr<int64_t>();
+    if (previous.tensors.size() > kEps && same_moment(previous.draw, draw)) {
+      const auto* const range = previous.tensors[kRange].data_ptr<int64_t>();
       if (range[0] <= start && start <= range[1]) {
-        window = previous.tensors[0];
+        window = previous.tensors[kSamples];
         first = range[0], drawn = range[1];
       }
     }
     if (!window.defined() || window.scalar_type() != query_kernel_.scalar_type() ||
         end - first > window.size(2)) {
-      const int64_t capacity = rows + 2 * kernel + 64;
+      const int64_t capacity = 2 * kernel + 64;  // whatever the rows: at most kernel
       const Tensor next =
           at::empty({shape().heads, shape().dim, capacity, options_.realizations},
                     query_kernel_.options().requires_grad(false));
@@ -262,7 +355,8 @@ class ConvSpe : public Encoding {
                            options_.noise, draw);
       drawn = stop;
     }
-    return {{window, at::tensor({first, drawn})}, draw};
+    return {{window, at::tensor({first, drawn}), gate_noise_of_layers(previous, draw)},
+            draw};
   }
 
   static bool same_moment(const Draw& a, const Draw& b) {
@@ -271,6 +365,7 @@ class ConvSpe : public Encoding {
 
   Options options_;
   Tensor query_kernel_, key_kernel_;
+  int64_t layers_ = 0;  // of the model, as far as is known
 };
 
 const RegisterEncoding registered({

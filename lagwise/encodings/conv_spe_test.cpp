@@ -253,6 +253,44 @@ TEST(ConvSpeEncoding, StreamsToTheSameNumbersByAnyMethod) {
   EXPECT_LT(worst(streamed(made, q, q, 0, {60, 61, 62, 90}, false), whole.q), 1e-12);
 }
 
+// Token by token without gradients a row is filtered once for all layers.
+TEST(ConvSpeEncoding, StreamsToTheSameNumbersTokenByToken) {
+  const c10::NoGradGuard no_graph;
+  for (const char* gated : {"true", "false"}) {
+    Made made("conv_spe:kernel=9,realizations=21,gated=" + std::string(gated),
+              {.heads = 3, .dim = 5}, 1);
+    const Tensor q = normal({2, 3, 60, 5}, 1), k = normal({2, 3, 60, 5}, 2);
+    std::vector<int64_t> prompt_first = {20, 23}, one_by_one;
+    for (int64_t i = 24; i <= 60; ++i) prompt_first.push_back(i);
+    for (int64_t i = 1; i <= 60; ++i) one_by_one.push_back(i);
+    for (const int64_t start : {int64_t{0}, int64_t{1'000'000}}) {
+      Placement at;
+      at.query_start = at.key_start = start;
+      const Encoded whole = made.encode(q, k, at, {.seed = 9});
+      for (const auto& cuts : {one_by_one, prompt_first}) {
+        EXPECT_LT(worst(streamed(made, q, k, start, cuts, false), whole.q), 1e-12);
+        EXPECT_LT(worst(streamed(made, q, k, start, cuts, true), whole.k), 1e-12);
+      }
+    }
+  }
+}
+
+TEST(ConvSpeEncoding, GivesEveryLayerOfAStreamItsOwnGate) {
+  const c10::NoGradGuard no_graph;
+  const auto encoding =
+      make_encoding("conv_spe:kernel=4,realizations=6", {.heads = 2, .dim = 3});
+  const Tensor q = normal({1, 2, 1, 3}, 1).to(at::kFloat);
+  Code none;
+  const Code code = encoding->code({}, {.seed = 9}, 1, 1, &none);
+  for (const int64_t i : {0, 1, 2}) {
+    const Layer layer{i, 3, encoding->layer(i, 3)};
+    const Tensor want = encode_once(*encoding, q, q, {}, {.seed = 9}, &layer).q;
+    EXPECT_LT(worst(encoding->encode(q, q, code, layer, {}).q, want), 1e-6) << i;
+    const Code later = encoding->code({}, {.seed = 9}, 1, 1, &code);
+    EXPECT_LT(worst(encoding->encode(q, q, later, layer, {}).q, want), 1e-6) << i;
+  }
+}
+
 TEST(ConvSpeEncoding, KeepsOldCodesOfAStreamUsable) {
   Made made("conv_spe:kernel=7,realizations=4", {.heads = 1, .dim = 2});
   const Tensor q = normal({1, 1, 1, 2}, 1);

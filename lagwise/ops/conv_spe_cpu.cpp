@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lagwise/ops/conv_spe_call.h"
-#include "lagwise/ops/heads.h"
+#include "lagwise/ops/little_work.h"
 
 namespace lagwise::ops {
 namespace {
@@ -89,12 +89,14 @@ template <class T, class Body>
 void run(const ConvSpeCall& call, const std::vector<Stretch>& all, int sides,
          const Body& body) {
   const auto count = static_cast<int64_t>(all.size());
-  int64_t scratch = 0;
-  for (const Stretch& one : all)
+  int64_t scratch = 0, work = 0;  // of direct; what is worth fourier is much anyway
+  for (const Stretch& one : all) {
     scratch = std::max(
         scratch, kernels::conv_scratch<T>(problem_of<T>(call, one.window, sides, 0)));
-  for_each_strip<T>(call.h * count, 0, scratch, [&](Strip strip, T* own) {
-    const int64_t head = strip.head / count, i = strip.head % count;
+    work += one.count * one.window.taps() * call.h * call.d * call.r * sides;
+  }
+  for_each_task_of<T>(work, call.h * count, scratch, [&](int64_t task, T* own) {
+    const int64_t head = task / count, i = task % count;
     const Stretch& one = all[static_cast<size_t>(i)];
     body(problem_of<T>(call, one.window, sides, head), head, i, own);
   });

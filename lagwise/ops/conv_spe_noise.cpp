@@ -3,12 +3,13 @@
 #include <ATen/Dispatch.h>
 
 #include "lagwise/kernels/noise_panel.h"
-#include "lagwise/ops/heads.h"
+#include "lagwise/ops/little_work.h"
 
 namespace lagwise::ops {
 namespace {
 
 constexpr int64_t kWidth = 64;  // a multiple of the lanes of every SIMD target
+constexpr int64_t kDraw = 16;   // multiply-adds that take as long as a number drawn
 
 /// Fills to(i, r) with the draws of `row` at positions first + i, r realisations on.
 template <class T>
@@ -36,11 +37,12 @@ void draw_conv_noise(const at::Tensor& z, int64_t first, const std::string& nois
   const Noise source = draw.noise(streams::kConvSpe);
   const int64_t features = z.size(1);
   AT_DISPATCH_FLOATING_TYPES(z.scalar_type(), "draw_conv_noise", [&] {
-    for_each_strip<scalar_t>(
-        z.size(0) * features, 0, z.size(2) * kWidth, [&](Strip strip, scalar_t* own) {
-          const NoiseRow row = source.at(
-              {.head = strip.head / features, .feature = strip.head % features});
-          fill<scalar_t>(head_view<scalar_t>(z, strip.head), row, kind, first, own);
+    for_each_task_of<scalar_t>(
+        kDraw * z.numel(), z.size(0) * features, z.size(2) * kWidth,
+        [&](int64_t i, scalar_t* own) {
+          const NoiseRow row =
+              source.at({.head = i / features, .feature = i % features});
+          fill<scalar_t>(head_view<scalar_t>(z, i), row, kind, first, own);
         });
   });
 }
@@ -52,10 +54,11 @@ void draw_gate_noise(const at::Tensor& z, int64_t layer, const std::string& nois
   const Noise source = draw.noise(streams::kGate);
   const at::Tensor heads = z.unsqueeze(0);
   AT_DISPATCH_FLOATING_TYPES(z.scalar_type(), "draw_gate_noise", [&] {
-    for_each_strip<scalar_t>(
-        z.size(0), 0, z.size(1) * kWidth, [&](Strip strip, scalar_t* own) {
-          const NoiseRow row = source.at({.layer = layer, .head = strip.head});
-          fill<scalar_t>(head_view<scalar_t>(heads, strip.head), row, kind, 0, own);
+    for_each_task_of<scalar_t>(
+        kDraw * z.numel(), z.size(0), z.size(1) * kWidth,
+        [&](int64_t head, scalar_t* own) {
+          const NoiseRow row = source.at({.layer = layer, .head = head});
+          fill<scalar_t>(head_view<scalar_t>(heads, head), row, kind, 0, own);
         });
   });
 }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "lagwise/kernels/sine_spe.h"
-#include "lagwise/ops/heads.h"
+#include "lagwise/ops/little_work.h"
 
 namespace lagwise::ops {
 namespace {
@@ -86,6 +86,14 @@ kernels::SineSide side_of(const Tensor& at, const Task& task, int64_t begin,
   return {at.data_ptr<double>() + row * at.size(1) + begin, end - begin, phase};
 }
 
+/// Multiply-adds of a call: each row is a row of waves times a matrix [waves, width],
+/// or is added up where the matrix only folds.
+int64_t work_of(const SineCall& call) {
+  const int64_t waves = (2 * call.sines + 1) * call.d;
+  return call.b * call.h * (call.q.size(2) + call.k.size(2)) * waves *
+         (call.fold.defined() ? 1 : call.width);
+}
+
 /// Calls fn(task, number, scratch) for every task, each thread with its own scratch.
 template <class T, class Fn>
 void for_each_task(const SineCall& call, const Tasks& tasks, const Fn& fn) {
@@ -94,10 +102,10 @@ void for_each_task(const SineCall& call, const Tasks& tasks, const Fn& fn) {
       kernels::sine_scratch<T>(head_of(call, 0), mix_of<T>(call, 0), tasks.batch());
   const int64_t reals =
       (size.reals * int64_t{sizeof(T)} + 63) / 64 * (64 / sizeof(double));
-  for_each_strip<double>(
-      tasks.count(), 0, reals + size.doubles, [&](Strip strip, double* own) {
+  for_each_task_of<double>(
+      work_of(call), tasks.count(), reals + size.doubles, [&](int64_t i, double* own) {
         kernels::SineScratch<T> scratch{reinterpret_cast<T*>(own), own + reals};
-        fn(tasks[strip.head], strip.head, scratch);
+        fn(tasks[i], i, scratch);
       });
 }
 
