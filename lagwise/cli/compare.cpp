@@ -97,7 +97,11 @@ CompareTable table_of(const CompareFlags& flags, const std::vector<Cell>& cells,
     if (!cell && cells[i].not_served.empty())
       table.rows.back().state += "; the learning rate is not chosen yet";
   }
-  table.notes.push_back("loss in nats per token, deviations over seeds");
+  const bool by_length =
+      std::any_of(table.rows.begin(), table.rows.end(),
+                  [](const auto& row) { return !row.lengths.empty(); });
+  if (by_length) table.notes.push_back("loss in nats per token, by position");
+  if (request.seeds > 1) table.notes.push_back("deviations are over seeds");
   table.notes.push_back(
       request.rates.empty()
           ? "every cell has the steps and the learning rate of its recipe"
@@ -139,11 +143,14 @@ void run_compare(CompareFlags& flags) {
   CompareRunner runner(flags.request, cells, flags.runner, ledger);
   runner.run();
   print(table_of(flags, cells, runner, ledger), flags);
+  if (runner.asked() == 0)
+    throw std::invalid_argument("nothing to train: no cell of the grid can be served");
 }
 
 void add_grid_options(CLI::App& verb, CompareFlags& flags) {
-  verb.add_option("--recipe", flags.request.recipes,
-                  "Train these recipes, such as recipes/listops.toml,recipes/text.toml")
+  verb.add_option(
+          "--recipe", flags.request.recipes,
+          "Train these recipes, such as recipes/listops.toml,recipes/images-mnist.toml")
       ->delimiter(',')
       ->allow_extra_args(false);
   verb.add_option("--encodings", flags.request.encodings,

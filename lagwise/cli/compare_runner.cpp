@@ -210,10 +210,12 @@ void CompareRunner::tell() {
   const auto now = std::chrono::steady_clock::now();
   if (now - told_ < kSilence) return;
   told_ = now;
-  for (const Job& job : running_)
-    options_.say(
-        fmt::format("       {}: {}", job.cell->encoding,
-                    job.stage == Stage::train ? last_line(log_of(job)) : "judging"));
+  for (const Job& job : running_) {
+    const std::string line =
+        job.stage == Stage::train ? last_line(log_of(job)) : "judging";
+    if (!line.empty())
+      options_.say(fmt::format("       {}: {}", job.cell->encoding, line));
+  }
 }
 
 bool CompareRunner::may_start() const {

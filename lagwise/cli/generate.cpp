@@ -67,7 +67,10 @@ class Generate {
  public:
   explicit Generate(const GenerateFlags& flags)
       : flags_(flags), run_(open_to_write(flags.run)), prompt_(flags.prompt) {
-    if (!flags.prompt_file.empty()) prompt_ = contents(flags.prompt_file);
+    if (data::is_midi_name(flags.prompt_file))
+      prompt_ = flags.prompt_file;  // the task reads it
+    else if (!flags.prompt_file.empty())
+      prompt_ = contents(flags.prompt_file);
     sampling_ = {flags.temperature, flags.top_k, flags.top_p,
                  static_cast<uint64_t>(flags.seed)};
     listens_ = run_.model->config().model == "encoder_decoder";

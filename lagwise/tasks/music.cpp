@@ -170,11 +170,15 @@ class MusicTask : public Task {
   const data::Pieces& pieces(const std::string& split) const {
     const auto found = corpus_.splits.find(split);
     if (found != corpus_.splits.end()) return found->second;
+    throw std::invalid_argument("music: no split '" + split + "'; expected one of " +
+                                legal_splits());
+  }
+
+  std::string legal_splits() const {
     std::string legal;
     for (const auto& [name, pieces] : corpus_.splits)
       legal += (legal.empty() ? "" : ", ") + name;
-    throw std::invalid_argument("music: no split '" + split + "'; expected one of " +
-                                legal);
+    return legal;
   }
 
   bool is_piece(const std::string& text) const {
@@ -212,7 +216,7 @@ class MusicTask : public Task {
       if (tokens.back() < 0)
         throw std::invalid_argument("music: '" + word + "' is no word of " +
                                     corpus_.scheme + ", no .mid file and no piece " +
-                                    "such as valid:0");
+                                    "such as valid:0 (splits: " + legal_splits() + ")");
     }
     return tokens;
   }

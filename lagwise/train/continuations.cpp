@@ -87,9 +87,11 @@ std::vector<Continuation> chosen(const Task& task, const ContinuationPlan& plan)
     return static_cast<int64_t>(piece.size()) < 2 * plan.prompt;
   });
   if (pieces.size() < 2)
-    throw std::invalid_argument("expected at least 2 pieces of " +
-                                std::to_string(2 * plan.prompt) + " tokens in " +
-                                plan.split + ", got " + std::to_string(pieces.size()));
+    throw std::invalid_argument(
+        "continuations: expected at least 2 pieces of twice the prompt (" +
+        std::to_string(2 * plan.prompt) + " tokens) in the split " + plan.split +
+        ", got " + std::to_string(pieces.size()) +
+        "; another split, a shorter prompt or more music will do");
   const auto many = static_cast<int64_t>(pieces.size());
   std::vector<Continuation> all;
   for (int64_t i = 0; i < plan.count; ++i) {
@@ -148,7 +150,8 @@ std::vector<Continuation> write_continuations(
     Model& model, const Task& task, const Draw& draw, const ContinuationPlan& plan,
     const std::function<void(double)>& progress) {
   if (!task.music())
-    throw std::invalid_argument("continuations are of music: expected such a task");
+    throw std::invalid_argument(
+        "continuations: expected a run of the task music, this is one of another task");
   if (plan.count < 2 || plan.prompt < 1 || plan.length < 1)
     throw std::invalid_argument(
         "expected at least 2 continuations, of 1 token or more, from 1 token or more");
