@@ -50,8 +50,9 @@ int terminal_columns() {
 SampleMusic music_of(const data::TokenScheme& scheme, const MusicSample& sample) {
   std::vector<int64_t> whole = sample.prompt;
   whole.insert(whole.end(), sample.written.begin(), sample.written.end());
-  SampleMusic music{scheme.decode(ids_of(whole)),
-                    scheme.decode(ids_of(sample.prompt)).end};
+  SampleMusic music{
+      scheme.decode(ids_of(whole)),
+      sample.prompt.empty() ? 0 : scheme.decode(ids_of(sample.prompt)).end};
   if (sample.like) dress(music.music, *sample.like);
   return music;
 }
