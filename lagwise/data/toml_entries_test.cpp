@@ -44,6 +44,8 @@ TEST(TomlEntries, RefuseWhatIsNoToml) {
               StartsWith("a.toml, line 2: expected TOML: "));
   EXPECT_THAT(data_error([] { read("a = \"x\xff\""); }),
               StartsWith("a.toml, line 1: expected TOML: "));
+  EXPECT_THAT(data_error([] { read("a = 1979-05-27T`07:32:00Z"); }),
+              StartsWith("a.toml, line 1: expected TOML: "));
   EXPECT_EQ(data_error([] { read("a = 1979-05-27"); }),
             "a.toml, line 1: expected 'a' to be text, a number, true, false or a list "
             "of whole numbers");
