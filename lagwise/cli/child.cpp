@@ -57,20 +57,11 @@ bool Child::ended(int& code) {
 
 void Child::interrupt() const { kill(id_, SIGINT); }
 
-std::string last_complaint(const std::string& log) {
-  const std::string mark = "lagwise: ";
+std::string last_line(const std::string& log, const std::string& mark) {
   std::ifstream stream(log);
   std::string last;
   for (std::string line; std::getline(stream, line);)
-    if (line.starts_with(mark)) last = line.substr(mark.size());
-  return last;
-}
-
-std::string last_line(const std::string& log) {
-  std::ifstream stream(log);
-  std::string last;
-  for (std::string line; std::getline(stream, line);)
-    if (!line.empty()) last = line;
+    if (!line.empty() && line.starts_with(mark)) last = line.substr(mark.size());
   return last;
 }
 

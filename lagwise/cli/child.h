@@ -25,10 +25,8 @@ class Child {
   pid_t id_ = -1;
 };
 
-/// What the program said last in a log: the text behind the last "lagwise: ".
-std::string last_complaint(const std::string& log);
-
-/// The last line of a log that is not empty: how far the program is.
-std::string last_line(const std::string& log);
+/// The last line of a log that is not empty and begins with `mark`, without the mark:
+/// how far the program is; with "lagwise: ", what it complained of last.
+std::string last_line(const std::string& log, const std::string& mark = "");
 
 }  // namespace lagwise::cli

@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "lagwise/train/run_folder.h"
+#include "lagwise/cli/run_record.h"
 
 namespace lagwise::cli {
 namespace {
@@ -19,14 +18,8 @@ constexpr std::array kParts = {"time_pitch", "onset_duration"};
 
 /// What a run found; null where it found nothing, or what is no such thing.
 Json continuations_of(const std::string& folder) {
-  for (const char* const split : {"test", "valid"}) {
-    std::ifstream stream(
-        run_file(folder, fmt::format("eval/continuations-{}.json", split)));
-    if (!stream) continue;
-    Json json = Json::parse(stream, nullptr, false);
-    if (json.is_object() && json.contains("time_pitch")) return json;
-  }
-  return nullptr;
+  Json found = read_run(folder).found("continuations");
+  return found.is_object() && found.contains(kParts[0]) ? found : Json();
 }
 
 Quarters quarters(const Json& found, const char* part, const char* line) {

@@ -171,7 +171,7 @@ bool CompareRunner::complain(Job& job, int code) {
     start(job);
     return true;
   }
-  std::string message = last_complaint(log_of(job));
+  std::string message = last_line(log_of(job), "lagwise: ");
   if (message.empty()) message = "exit code " + std::to_string(code);
   ledger_.failed(key(job), {code, message});
   options_.say(fmt::format("failed {}: {}", key(job), message));

@@ -11,6 +11,7 @@
 #include "lagwise/cli/music_set_text.h"
 #include "lagwise/cli/progress_line.h"
 #include "lagwise/data/grooves.h"
+#include "lagwise/data/new_folder.h"
 
 namespace lagwise::cli {
 namespace {
@@ -21,8 +22,8 @@ struct GrooveFlags {
   bool midi = false;
 };
 
-/// OUT/midi/SPLIT/0007-bossa-7.mid
-void write_midi(const GrooveFlags& flags, ProgressLine& line) {
+/// One file a song: SET/midi/SPLIT/0007-bossa-7.mid
+void write_midi(const GrooveFlags& flags, const std::string& set, ProgressLine& line) {
   const data::Grooves grooves(flags.styles, static_cast<uint64_t>(flags.seed));
   for (int i = 0; i < flags.songs; ++i) {
     line.show("writing MIDI files", static_cast<double>(i) / flags.songs);
@@ -30,16 +31,16 @@ void write_midi(const GrooveFlags& flags, ProgressLine& line) {
     for (char& c : style)
       if (c == ' ') c = '-';
     const auto folder =
-        std::filesystem::path(flags.out) / "midi" / data::groove_split(i, flags.songs);
+        std::filesystem::path(set) / "midi" / data::groove_split(i, flags.songs);
     std::filesystem::create_directories(folder);
     data::write_smf((folder / fmt::format("{:04}-{}.mid", i, style)).string(),
                     grooves.song(i));
   }
   line.clear();
-  fmt::print("{} MIDI files in {}/midi\n", flags.songs, flags.out);
 }
 
 void run(const GrooveFlags& flags) {
+  data::NewFolder set(flags.out);
   ProgressLine line;
   const data::MusicCorpus corpus = data::make_groove_corpus(
       flags.styles, flags.songs, static_cast<uint64_t>(flags.seed), flags.tokens,
@@ -48,9 +49,11 @@ void run(const GrooveFlags& flags) {
                   static_cast<double>(done) / static_cast<double>(songs));
       });
   line.clear();
-  data::write_music_set(flags.out, corpus);
-  fmt::print("{}", corpus_text(flags.out, corpus));
-  if (flags.midi) write_midi(flags, line);
+  data::write_music_set(set.path(), corpus);
+  if (flags.midi) write_midi(flags, set.path(), line);
+  set.commit();
+  fmt::print("{}", corpus_text(set.name(), corpus));
+  if (flags.midi) fmt::print("{} MIDI files in {}/midi\n", flags.songs, set.name());
 }
 
 }  // namespace

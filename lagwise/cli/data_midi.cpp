@@ -9,6 +9,7 @@
 #include "lagwise/cli/data_music.h"
 #include "lagwise/cli/music_set_text.h"
 #include "lagwise/cli/progress_line.h"
+#include "lagwise/data/new_folder.h"
 
 namespace lagwise::cli {
 namespace {
@@ -19,6 +20,7 @@ struct MidiFlags {
 };
 
 void run(const MidiFlags& flags) {
+  data::NewFolder set(flags.out);
   ProgressLine line;
   data::MidiReport report;
   data::MusicCorpus corpus = data::read_midi_folder(
@@ -31,10 +33,11 @@ void run(const MidiFlags& flags) {
   const int64_t more =
       flags.transpose > 0 ? add_transposed(corpus, flags.transpose) : 0;
   corpus.source = "lagwise data midi " + flags.folder;
-  data::write_music_set(flags.out, corpus);
+  data::write_music_set(set.path(), corpus);
+  set.commit();
   fmt::print("{}", report_text(report));
   if (more > 0) fmt::print("{} transposed pieces added to train\n", more);
-  fmt::print("{}", corpus_text(flags.out, corpus));
+  fmt::print("{}", corpus_text(set.name(), corpus));
 }
 
 }  // namespace

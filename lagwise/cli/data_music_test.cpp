@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "lagwise/cli/testing_program.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/data/grooves.h"
@@ -53,6 +55,18 @@ TEST(DataMidi, FailsOnlyWhereNothingCouldBeRead) {
   EXPECT_EQ(lagwise({"data", "midi", folder / "midi", "--tokens", "remmi", "--out",
                      folder / "set"})
                 .code,
+            2);
+}
+
+TEST(DataMidi, LeavesAFolderWithOtherFilesAlone) {
+  const TempFolder folder;
+  put_song(folder / "midi/song.mid", 0);
+  const Outcome outcome =
+      lagwise({"data", "midi", folder / "midi", "--out", folder / "midi"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("expected a new or empty folder"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "midi/manifest.json"));
+  EXPECT_EQ(lagwise({"data", "grooves", "--songs", "3", "--out", folder / "midi"}).code,
             2);
 }
 

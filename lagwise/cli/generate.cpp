@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -168,10 +169,14 @@ class Generate {
 
   /// The first sample is printed while it is written, the others after it.
   bool took(const std::vector<int64_t>& tokens, const Writing& writing) {
-    ++steps_;
-    if (!live_)
-      progress_.show("writing",
-                     static_cast<double>(steps_) / static_cast<double>(writing.length));
+    using Clock = std::chrono::steady_clock;
+    if (steps_++ == 0) began_ = Clock::now();
+    const double seconds = std::chrono::duration<double>(Clock::now() - began_).count();
+    if (!live_ && steps_ > 1)
+      progress_.show(
+          fmt::format("writing, {:.0f} tokens/s",
+                      static_cast<double>((steps_ - 1) * std::ssize(tokens)) / seconds),
+          static_cast<double>(steps_) / static_cast<double>(writing.length));
     if (live_ && tokens[0] >= 0) {
       fmt::print("{}", utf8_.feed(decode({tokens[0]})));
       std::fflush(stdout);
@@ -243,6 +248,7 @@ class Generate {
   Batch source_;
   Utf8 utf8_;
   int64_t steps_ = 0;
+  std::chrono::steady_clock::time_point began_;  ///< when the first token was there
   ProgressLine progress_;
 };
 

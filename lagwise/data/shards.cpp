@@ -113,21 +113,6 @@ Read parse_manifest(const std::string& name, Bytes text) {
   return ManifestReader(name).read(parse_strict_json(name, 0, text));
 }
 
-/// A set may replace an earlier one, or what is left of one; never lie among files that
-/// are something else.
-void refuse_foreign_files(const std::string& folder) {
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(folder, none)) {
-    const fs::path& path = entry.path();
-    const bool ours = path.extension() == ".bin" || path.extension() == ".tmp" ||
-                      path.filename() == fs::path(kManifest).filename();
-    if (entry.is_regular_file(none) && !ours)
-      throw DataError(folder, -1,
-                      "a new folder, or one with a set in it; this one holds " +
-                          path.filename().string());
-  }
-}
-
 }  // namespace
 
 ShardSetWriter::ShardSetWriter(const std::string& folder, ShardManifest manifest)
@@ -136,7 +121,6 @@ ShardSetWriter::ShardSetWriter(const std::string& folder, ShardManifest manifest
   if (many != 0 && many != manifest_.vocabulary)
     throw std::invalid_argument("shards: expected as many words as the vocabulary has");
   Vocabulary{manifest_.words};  // each word once
-  refuse_foreign_files(folder);
   std::error_code failed;
   fs::create_directories(folder, failed);
   if (failed)

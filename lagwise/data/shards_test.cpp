@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <stdexcept>
 
 #include "lagwise/data/testing_files.h"
@@ -32,12 +31,6 @@ struct Shards : ::testing::Test {
     return data_error([&] { ShardSet(folder).verify(); });
   }
 };
-
-TEST_F(Shards, StayAwayFromOtherFiles) {
-  write(), write();  // over an earlier set
-  std::ofstream(folder + "/song.mid") << "mine";
-  EXPECT_THAT(data_error([&] { write(); }), HasSubstr("this one holds song.mid"));
-}
 
 TEST_F(Shards, ComeBack) {
   write();

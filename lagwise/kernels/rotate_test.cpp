@@ -67,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Rotate,
                          });
 
 template <class T>
-void check(const Shape& s, double tolerance) {
+void expect_by_definition(const Shape& s, double tolerance) {
   for (const Pairs pairs : {Pairs::interleaved, Pairs::half}) {
     for (const bool opposite : {false, true}) {
       for (const Storage storage :
@@ -91,8 +91,8 @@ void check(const Shape& s, double tolerance) {
 }
 
 TEST_P(Rotate, MatchesTheDefinitionOnEverySimdTarget) {
-  check<float>(GetParam(), 1e-6);
-  check<double>(GetParam(), 1e-15);
+  expect_by_definition<float>(GetParam(), 1e-6);
+  expect_by_definition<double>(GetParam(), 1e-15);
 }
 
 }  // namespace
