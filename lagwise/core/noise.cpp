@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "lagwise/core/noise_series.h"
+
 // a * b + c must round twice everywhere: a fused multiply-add, where the
 // processor has one, would change the last bit of a normal.
 #if defined(__clang__)
@@ -54,9 +56,6 @@ double polynomial(const double (&c)[size], double x) {
 // ln(2^e m) = e ln 2 + 2 artanh(s) with s = (m - 1) / (m + 1), where 1/sqrt(2)
 // <= m < sqrt(2) keeps |s| < 0.172 and eleven terms of the series suffice.
 double natural_log(double x) {
-  constexpr double kArtanh[] = {1,        1.0 / 3,  1.0 / 5,  1.0 / 7,
-                                1.0 / 9,  1.0 / 11, 1.0 / 13, 1.0 / 15,
-                                1.0 / 17, 1.0 / 19, 1.0 / 21};
   constexpr uint64_t kSqrtHalf = std::bit_cast<uint64_t>(std::numbers::sqrt2 / 2);
   const auto bits = std::bit_cast<uint64_t>(x);
   // Subtracting sqrt(1/2) as bits leaves the exponent of x / sqrt(1/2) on top.
@@ -64,7 +63,7 @@ double natural_log(double x) {
   const auto m = std::bit_cast<double>(bits - (static_cast<uint64_t>(e) << 52));
   const double s = (m - 1) / (m + 1);
   return static_cast<double>(e) * std::numbers::ln2 +
-         2 * s * polynomial(kArtanh, s * s);
+         2 * s * polynomial(noise_series::kArtanh, s * s);
 }
 
 struct Turn {
@@ -74,28 +73,11 @@ struct Turn {
 // cos and sin of 2 pi u(w). The nearest quarter turn is split off exactly, in
 // whole numbers; Taylor's series serve the rest, at most an eighth of a turn.
 Turn turn(uint32_t w) {
-  constexpr double kCos[] = {1,
-                             -1.0 / 2,
-                             1.0 / 24,
-                             -1.0 / 720,
-                             1.0 / 40320,
-                             -1.0 / 3628800,
-                             1.0 / 479001600,
-                             -1.0 / 87178291200,
-                             1.0 / 20922789888000};
-  constexpr double kSin[] = {1,
-                             -1.0 / 6,
-                             1.0 / 120,
-                             -1.0 / 5040,
-                             1.0 / 362880,
-                             -1.0 / 39916800,
-                             1.0 / 6227020800,
-                             -1.0 / 1307674368000,
-                             1.0 / 355687428096000};
   const uint32_t quarters = (w + (1u << 29)) >> 30;  // wraps: four quarters are none
   const auto rest = static_cast<int32_t>(w - (quarters << 30));
   const double x = (rest + 0.5) * 0x1p-32 * (2 * std::numbers::pi);
-  const double c = polynomial(kCos, x * x), s = x * polynomial(kSin, x * x);
+  const double c = polynomial(noise_series::kCos, x * x),
+               s = x * polynomial(noise_series::kSin, x * x);
   switch (quarters) {
     case 0:
       return {c, s};

@@ -14,6 +14,7 @@
 #include "hwy/highway.h"
 #include "lagwise/kernels/linear_attention.h"
 #include "lagwise/kernels/rows-inl.h"
+#include "lagwise/kernels/scratch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {
@@ -30,47 +31,41 @@ constexpr int64_t kPlainChunk = 64;  // of absorb and read_state: only the walk 
 template <class T>
 struct Work {
   int64_t d, d_padded, e, width, panels;
-  T* q;       // [C, D]
-  T* q_far;   // [C, D]    queries as the state sees them, decayed by channel
-  T* k;       // [C, D]
-  T* k_t;     // [C / W][D][W]
-  T* scores;  // [C, C]    (q_a . k_b) g^(a-b) for b <= a, else 0
-  T* v;       // [E / W][C][W]
-  T* o;       // [C, W]    one panel of results
-  T* s;       // [E / W][d][W]
-  T* z;       // [D]
-  T* factor;  // [C]       what each row of the result is multiplied by
-  T* power;   // [3 C + 1] or [C + 1, D or E]: see Fade
-  T* end;
-  Left<T> near;           // queries as the keys of the chunk see them
-  Left<T> far;            // and as the state sees them
+  T* q;          // [C, D]
+  T* q_far;      // [C, D]    queries as the state sees them, decayed by channel
+  T* k;          // [C, D]
+  T* k_t;        // [C / W][D][W]
+  T* scores;     // [C, C]    (q_a . k_b) g^(a-b) for b <= a, else 0
+  T* v;          // [E / W][C][W]
+  T* o;          // [C, W]    one panel of results
+  T* s;          // [E / W][d][W]
+  T* z;          // [D]
+  T* factor;     // [C]       what each row of the result is multiplied by
+  T* power;      // [3 C + 1] or [C + 1, D or E]: see Fade
+  Left<T> near;  // queries as the keys of the chunk see them
+  Left<T> far;   // and as the state sees them
   Block<const T> values;  // what v holds, or the same rows in the caller's memory
   Ahead<T> ahead;
 
-  Work(int64_t d_, int64_t e_, T* scratch)
+  Work(int64_t d_, int64_t e_, Scratch<T>& scratch)
       : d(d_),
         d_padded(round_up(d_, panel_width<T>())),
         e(e_),
         width(panel_width<T>()),
         panels(round_up(e_, width) / width) {
     constexpr int64_t kRows = kPlainChunk;
-    const auto take = [&](int64_t n) {
-      T* const at = scratch;
-      scratch += round_up(n, 16);
-      return at;
-    };
-    q = take(kRows * d_padded);
-    q_far = take(kRows * d_padded);
-    k = take(kRows * d_padded);
-    k_t = take(round_up(kRows, width) * d_padded);
-    scores = take(kRows * round_up(kRows, width));
-    v = take(kRows * width * panels);
-    o = take(kRows * width);
-    s = take(panels * d * width);
-    z = take(d_padded);
-    factor = take(kRows);
-    power = take(3 * kChunk + 1 + (kChunk + 1) * std::max(d_padded, panels * width));
-    end = scratch;
+    q = scratch.take(kRows * d_padded);
+    q_far = scratch.take(kRows * d_padded);
+    k = scratch.take(kRows * d_padded);
+    k_t = scratch.take(round_up(kRows, width) * d_padded);
+    scores = scratch.take(kRows * round_up(kRows, width));
+    v = scratch.take(kRows * width * panels);
+    o = scratch.take(kRows * width);
+    s = scratch.take(panels * d * width);
+    z = scratch.take(d_padded);
+    factor = scratch.take(kRows);
+    power = scratch.take(3 * kChunk + 1 +
+                         (kChunk + 1) * std::max(d_padded, panels * width));
     near = far = {q, d_padded, 1};
     values = {v, width, kChunk * width};
   }

@@ -22,22 +22,11 @@
 
 #include "lagwise/kernels/conv_spe.h"
 #include "lagwise/kernels/panel_fft-inl.h"
+#include "lagwise/kernels/scratch.h"
 #include "lagwise/kernels/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {
-
-/// Hands out scratch; without memory behind it, counts.
-template <class T>
-struct Carver {
-  T* memory;
-  int64_t used = 0;
-  T* take(int64_t count) {
-    T* const at = memory == nullptr ? nullptr : memory + used;
-    used += (count + 15) / 16 * 16;
-    return at;
-  }
-};
 
 /// Samples of a panel: those of (p0, p1, p2), from the window's origin, at
 /// data + sum_i p_i step_i.
@@ -65,16 +54,16 @@ class Direct {
   static constexpr int64_t kTile = 6;    // rows of the largest tile
   static constexpr int64_t kPiece = 96;  // rows: the code stays in the first cache
 
-  Direct(const ConvProblem<T>& p, Carver<T>& carver)
+  Direct(const ConvProblem<T>& p, Scratch<T>& scratch)
       : window_(p.window),
         width_(panel_width<T>()),
         lines_(p.window.kernel[0] * p.window.kernel[1]),
         last_(p.window.kernel[2]),
         padded_(last_ + 2 * kTile),
         pieces_per_line_((p.window.extent[2] + kPiece - 1) / kPiece),
-        kernels_(carver.take(p.sides * p.d * lines_ * padded_)),
-        code_(carver.take(kPiece * width_)),
-        gradient_(carver.take(p.sides * p.window.taps() * width_)),
+        kernels_(scratch.take(p.sides * p.d * lines_ * padded_)),
+        code_(scratch.take(kPiece * width_)),
+        gradient_(scratch.take(p.sides * p.window.taps() * width_)),
         features_(p.d),
         sides_(p.sides) {}
 
@@ -191,17 +180,17 @@ inline int64_t fourier_length(int64_t taps, int64_t cells) {
 template <class T>
 class Fourier {
  public:
-  Fourier(const ConvProblem<T>& p, Carver<T>& carver)
+  Fourier(const ConvProblem<T>& p, Scratch<T>& scratch)
       : cells_(p.window.extent[2]),
         taps_(p.window.kernel[2]),
         width_(panel_width<T>()),
         length_(fourier_length(taps_, cells_)),
         rows_a_block_(length_ - taps_ + 1),
-        twiddles_(carver.take(2 * length_)),
-        spectra_(carver.take(p.sides * p.d * 2 * length_)),
-        noise_(carver.take(length_ * width_)),
-        code_(carver.take(length_ * width_)),
-        gradient_(carver.take(p.sides * length_ * width_)),
+        twiddles_(scratch.take(2 * length_)),
+        spectra_(scratch.take(p.sides * p.d * 2 * length_)),
+        noise_(scratch.take(length_ * width_)),
+        code_(scratch.take(length_ * width_)),
+        gradient_(scratch.take(p.sides * length_ * width_)),
         features_(p.d),
         sides_(p.sides) {
     if (twiddles_ != nullptr) fill_twiddles(length_, twiddles_);

@@ -6,6 +6,7 @@
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
 #include "lagwise/kernels/conv_code-inl.h"
+#include "lagwise/kernels/dispatch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {
@@ -14,13 +15,13 @@ namespace {
 /// What forward and backward share: sizes, and the samples of a feature and panel.
 template <class T>
 struct Common {
-  Common(const ConvProblem<T>& problem, Carver<T>& carver)
+  Common(const ConvProblem<T>& problem, Scratch<T>& scratch)
       : p(problem),
         width(panel_width<T>()),
         panels((problem.r + width - 1) / width),
         cells(problem.window.cells()),
-        samples(carver.take(problem.window.samples(0) * problem.window.samples(1) *
-                            problem.window.samples(2) * width)) {}
+        samples(scratch.take(problem.window.samples(0) * problem.window.samples(1) *
+                             problem.window.samples(2) * width)) {}
 
   int64_t lanes_of(int64_t panel) const { return std::min(width, p.r - panel * width); }
 
@@ -93,10 +94,10 @@ HWY_NOINLINE void add_rows(const T* x, const T* code, int64_t rows, T* sum) {
 
 template <class T>
 struct Forward : Common<T> {
-  Forward(const ConvProblem<T>& p, Carver<T>& carver)
-      : Common<T>(p, carver),
-        columns(carver.take(p.sides * p.batch * this->cells * p.d)),
-        sums(carver.take(p.sides * p.batch * this->cells * this->width)) {}
+  Forward(const ConvProblem<T>& p, Scratch<T>& scratch)
+      : Common<T>(p, scratch),
+        columns(scratch.take(p.sides * p.batch * this->cells * p.d)),
+        sums(scratch.take(p.sides * p.batch * this->cells * this->width)) {}
 
   T* columns;  // [side, D, B, cells]
   T* sums;     // [side, B, cells, panel]
@@ -104,9 +105,9 @@ struct Forward : Common<T> {
 
 template <class T, class Method>
 void forward_of(const ConvProblem<T>& p, const ConvSide<T>* sides, T* scratch) {
-  Carver<T> carver{scratch};
-  const Forward<T> w(p, carver);
-  Method method(p, carver);
+  Scratch<T> pieces(scratch);
+  const Forward<T> w(p, pieces);
+  Method method(p, pieces);
   const int64_t rows = p.batch * w.cells;
   for (int s = 0; s < p.sides; ++s) {
     method.set_kernel(s, sides[s].kernel, p.scale);
@@ -142,13 +143,13 @@ void forward_of(const ConvProblem<T>& p, const ConvSide<T>* sides, T* scratch) {
 
 template <class T>
 struct Backward : Common<T> {
-  Backward(const ConvProblem<T>& p, Carver<T>& carver)
-      : Common<T>(p, carver),
-        columns(carver.take(p.sides * p.batch * this->cells * p.d)),
+  Backward(const ConvProblem<T>& p, Scratch<T>& scratch)
+      : Common<T>(p, scratch),
+        columns(scratch.take(p.sides * p.batch * this->cells * p.d)),
         d_out(
-            carver.take(p.sides * p.batch * this->cells * this->panels * this->width)),
-        d_code(carver.take(this->cells * this->width)),
-        d_x(carver.take(p.sides * p.batch * this->cells * this->width)) {}
+            scratch.take(p.sides * p.batch * this->cells * this->panels * this->width)),
+        d_code(scratch.take(this->cells * this->width)),
+        d_x(scratch.take(p.sides * p.batch * this->cells * this->width)) {}
 
   T* columns;  // [side, D, B, cells]
   T* d_out;    // [side, panel, B, cells, lanes]
@@ -203,9 +204,9 @@ void backward_piece(const Backward<T>& w, Method& method, const Piece& piece, in
 template <class T, class Method>
 void backward_of(const ConvProblem<T>& p, const ConvSideGradient<T>* sides,
                  T* scratch) {
-  Carver<T> carver{scratch};
-  const Backward<T> w(p, carver);
-  Method method(p, carver);
+  Scratch<T> pieces(scratch);
+  const Backward<T> w(p, pieces);
+  Method method(p, pieces);
   const int64_t rows = p.batch * w.cells;
   for (int s = 0; s < p.sides; ++s) {
     method.set_kernel(s, sides[s].kernel, p.scale);
@@ -235,52 +236,39 @@ void backward_of(const ConvProblem<T>& p, const ConvSideGradient<T>* sides,
 template <class T>
 int64_t scratch_of(const ConvProblem<T>& p) {
   const auto count = [&](auto make) {
-    Carver<T> carver{nullptr};
-    make(carver);
+    Scratch<T> pieces(nullptr);
+    make(pieces);
     if (p.method == ConvMethod::fourier)
-      Fourier<T>(p, carver);
+      Fourier<T>(p, pieces);
     else
-      Direct<T>(p, carver);
-    return carver.used;
+      Direct<T>(p, pieces);
+    return pieces.used();
   };
-  return std::max(count([&](Carver<T>& carver) { Forward<T>(p, carver); }),
-                  count([&](Carver<T>& carver) { Backward<T>(p, carver); }));
+  return std::max(count([&](Scratch<T>& pieces) { Forward<T>(p, pieces); }),
+                  count([&](Scratch<T>& pieces) { Backward<T>(p, pieces); }));
 }
 
 template <class T>
-void forward_by(const ConvProblem<T>& p, const ConvSide<T>* sides, T* scratch) {
+void forward_by(const ConvProblem<T>& p, const ConvSide<T>* sides,
+                T* scratch) noexcept {
   if (p.method == ConvMethod::fourier)
     return forward_of<T, Fourier<T>>(p, sides, scratch);
   forward_of<T, Direct<T>>(p, sides, scratch);
 }
 template <class T>
 void backward_by(const ConvProblem<T>& p, const ConvSideGradient<T>* sides,
-                 T* scratch) {
+                 T* scratch) noexcept {
   if (p.method == ConvMethod::fourier)
     return backward_of<T, Fourier<T>>(p, sides, scratch);
   backward_of<T, Direct<T>>(p, sides, scratch);
 }
 
-}  // namespace
+template <class T>
+constexpr Kernels<conv_spe<T>, conv_spe_gradient<T>, conv_scratch<T>> kKernels = {
+    {forward_by<T>}, {backward_by<T>}, {scratch_of<T>}};
 
-void conv_spe_f32(const ConvProblem<float>& p, const ConvSide<float>* sides,
-                  float* scratch) {
-  forward_by(p, sides, scratch);
-}
-void conv_spe_f64(const ConvProblem<double>& p, const ConvSide<double>* sides,
-                  double* scratch) {
-  forward_by(p, sides, scratch);
-}
-void conv_spe_gradient_f32(const ConvProblem<float>& p,
-                           const ConvSideGradient<float>* sides, float* scratch) {
-  backward_by(p, sides, scratch);
-}
-void conv_spe_gradient_f64(const ConvProblem<double>& p,
-                           const ConvSideGradient<double>* sides, double* scratch) {
-  backward_by(p, sides, scratch);
-}
-int64_t conv_scratch_f32(const ConvProblem<float>& p) { return scratch_of(p); }
-int64_t conv_scratch_f64(const ConvProblem<double>& p) { return scratch_of(p); }
+}  // namespace
+LAGWISE_KERNELS
 
 }  // namespace lagwise::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -288,12 +276,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lagwise::kernels {
 
-HWY_EXPORT(conv_spe_f32);
-HWY_EXPORT(conv_spe_f64);
-HWY_EXPORT(conv_spe_gradient_f32);
-HWY_EXPORT(conv_spe_gradient_f64);
-HWY_EXPORT(conv_scratch_f32);
-HWY_EXPORT(conv_scratch_f64);
+LAGWISE_CHOOSE
 
 ConvMethod faster_method(const ConvWindow& w) {
   const bool line = w.extent[0] * w.extent[1] * w.kernel[0] * w.kernel[1] == 1;
@@ -301,36 +284,23 @@ ConvMethod faster_method(const ConvWindow& w) {
   return line && is_long ? ConvMethod::fourier : ConvMethod::direct;
 }
 
-template <>
-void conv_spe<float>(const ConvProblem<float>& p, const ConvSide<float>* sides,
-                     float* scratch) noexcept {
-  HWY_DYNAMIC_DISPATCH(conv_spe_f32)(p, sides, scratch);
+template <class T>
+void conv_spe(const ConvProblem<T>& p, const ConvSide<T>* sides, T* scratch) noexcept {
+  chosen<T, conv_spe<T>>(p, sides, scratch);
 }
-template <>
-void conv_spe<double>(const ConvProblem<double>& p, const ConvSide<double>* sides,
-                      double* scratch) noexcept {
-  HWY_DYNAMIC_DISPATCH(conv_spe_f64)(p, sides, scratch);
+template <class T>
+void conv_spe_gradient(const ConvProblem<T>& p, const ConvSideGradient<T>* sides,
+                       T* scratch) noexcept {
+  chosen<T, conv_spe_gradient<T>>(p, sides, scratch);
 }
-template <>
-void conv_spe_gradient<float>(const ConvProblem<float>& p,
-                              const ConvSideGradient<float>* sides,
-                              float* scratch) noexcept {
-  HWY_DYNAMIC_DISPATCH(conv_spe_gradient_f32)(p, sides, scratch);
+template <class T>
+int64_t conv_scratch(const ConvProblem<T>& p) {
+  return chosen<T, conv_scratch<T>>(p);
 }
-template <>
-void conv_spe_gradient<double>(const ConvProblem<double>& p,
-                               const ConvSideGradient<double>* sides,
-                               double* scratch) noexcept {
-  HWY_DYNAMIC_DISPATCH(conv_spe_gradient_f64)(p, sides, scratch);
-}
-template <>
-int64_t conv_scratch<float>(const ConvProblem<float>& p) {
-  return HWY_DYNAMIC_DISPATCH(conv_scratch_f32)(p);
-}
-template <>
-int64_t conv_scratch<double>(const ConvProblem<double>& p) {
-  return HWY_DYNAMIC_DISPATCH(conv_scratch_f64)(p);
-}
+
+LAGWISE_INSTANTIATE(conv_spe)
+LAGWISE_INSTANTIATE(conv_spe_gradient)
+LAGWISE_INSTANTIATE(conv_scratch)
 
 }  // namespace lagwise::kernels
 #endif  // HWY_ONCE

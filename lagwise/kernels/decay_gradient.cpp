@@ -8,6 +8,7 @@
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
 #include "lagwise/kernels/chunk-inl.h"
+#include "lagwise/kernels/dispatch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {
@@ -59,11 +60,13 @@ HWY_NOINLINE void advance_slope(const Fade<T>& fade, int64_t panel, int64_t rows
 template <class T>
 void gradient_of(const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
                  MatView<const T> log_factor, MatView<T> s, MatView<T> s_slope,
-                 MatView<const T> at, FeatureMap map, double* moment, T* scratch) {
-  Work<T> w(q.width(), v.x.cols, scratch);
+                 MatView<const T> at, FeatureMap map, double* moment,
+                 T* scratch) noexcept {
+  Scratch<T> pieces(scratch);
+  Work<T> w(q.width(), v.x.cols, pieces);
   const Fade<T> fade({Decay<T>::By::column, log_factor}, w);
-  T* const slopes = w.end;
-  T* const o_slope = slopes + w.panels * w.d * w.width;
+  T* const slopes = pieces.take(w.panels * w.d * w.width);
+  T* const o_slope = pieces.take(kChunk * w.width);
   load_state<T>(s, w, w.s);
   load_state<T>(s_slope, w, slopes);
   std::fill(w.factor, w.factor + fade.chunk, T{1});
@@ -85,29 +88,19 @@ void gradient_of(const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
 
 template <class T>
 int64_t scratch_of(int64_t d, int64_t e) {
-  T* const nowhere = nullptr;
-  const Work<T> w(d, e, nowhere);
-  return (w.end - nowhere) + w.panels * d * w.width + kChunk * w.width;
+  Scratch<T> pieces(nullptr);
+  const Work<T> w(d, e, pieces);
+  pieces.take(w.panels * d * w.width);
+  pieces.take(kChunk * w.width);
+  return pieces.used();
 }
+
+template <class T>
+constexpr Kernels<decay_gradient<T>, decay_gradient_scratch<T>> kKernels = {
+    {gradient_of<T>}, {scratch_of<T>}};
 
 }  // namespace
-
-void decay_gradient_f32(const Rows<float>& q, const Rows<float>& k,
-                        const Rows<float>& v, MatView<const float> log_factor,
-                        MatView<float> s, MatView<float> s_slope,
-                        MatView<const float> at, FeatureMap map, double* moment,
-                        float* scratch) {
-  gradient_of(q, k, v, log_factor, s, s_slope, at, map, moment, scratch);
-}
-void decay_gradient_f64(const Rows<double>& q, const Rows<double>& k,
-                        const Rows<double>& v, MatView<const double> log_factor,
-                        MatView<double> s, MatView<double> s_slope,
-                        MatView<const double> at, FeatureMap map, double* moment,
-                        double* scratch) {
-  gradient_of(q, k, v, log_factor, s, s_slope, at, map, moment, scratch);
-}
-int64_t decay_scratch_f32(int64_t d, int64_t e) { return scratch_of<float>(d, e); }
-int64_t decay_scratch_f64(int64_t d, int64_t e) { return scratch_of<double>(d, e); }
+LAGWISE_KERNELS
 
 }  // namespace lagwise::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -115,37 +108,23 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lagwise::kernels {
 
-HWY_EXPORT(decay_gradient_f32);
-HWY_EXPORT(decay_gradient_f64);
-HWY_EXPORT(decay_scratch_f32);
-HWY_EXPORT(decay_scratch_f64);
+LAGWISE_CHOOSE
 
-template <>
-void decay_gradient<float>(const Rows<float>& q, const Rows<float>& k,
-                           const Rows<float>& v, MatView<const float> log_factor,
-                           MatView<float> s, MatView<float> s_slope,
-                           MatView<const float> at, FeatureMap map, double* moment,
-                           float* scratch) noexcept {
-  HWY_DYNAMIC_DISPATCH(decay_gradient_f32)
-  (q, k, v, log_factor, s, s_slope, at, map, moment, scratch);
+template <class T>
+void decay_gradient(const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
+                    MatView<const T> log_factor, MatView<T> s, MatView<T> s_slope,
+                    MatView<const T> at, FeatureMap map, double* moment,
+                    T* scratch) noexcept {
+  chosen<T, decay_gradient<T>>(q, k, v, log_factor, s, s_slope, at, map, moment,
+                               scratch);
 }
-template <>
-void decay_gradient<double>(const Rows<double>& q, const Rows<double>& k,
-                            const Rows<double>& v, MatView<const double> log_factor,
-                            MatView<double> s, MatView<double> s_slope,
-                            MatView<const double> at, FeatureMap map, double* moment,
-                            double* scratch) noexcept {
-  HWY_DYNAMIC_DISPATCH(decay_gradient_f64)
-  (q, k, v, log_factor, s, s_slope, at, map, moment, scratch);
+template <class T>
+int64_t decay_gradient_scratch(int64_t d, int64_t e) {
+  return chosen<T, decay_gradient_scratch<T>>(d, e);
 }
-template <>
-int64_t decay_gradient_scratch<float>(int64_t d, int64_t e) {
-  return HWY_DYNAMIC_DISPATCH(decay_scratch_f32)(d, e);
-}
-template <>
-int64_t decay_gradient_scratch<double>(int64_t d, int64_t e) {
-  return HWY_DYNAMIC_DISPATCH(decay_scratch_f64)(d, e);
-}
+
+LAGWISE_INSTANTIATE(decay_gradient)
+LAGWISE_INSTANTIATE(decay_gradient_scratch)
 
 }  // namespace lagwise::kernels
 #endif  // HWY_ONCE

@@ -5,6 +5,7 @@
 #define HWY_TARGET_INCLUDE "lagwise/kernels/denominator_gradient.cpp"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
+#include "lagwise/kernels/dispatch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {
@@ -29,7 +30,7 @@ HWY_INLINE T dot(MatView<const T> x, MatView<const T> y, int64_t i) {
 
 template <class T>
 void gradient_of(MatView<const T> d_out, MatView<const T> out, MatView<const T> den,
-                 T floor, MatView<T> inverse, MatView<T> d_den) {
+                 T floor, MatView<T> inverse, MatView<T> d_den) noexcept {
   for (int64_t i = 0; i < den.rows; ++i) {
     const T divisor = den(i, 0);
     inverse(i, 0) = divisor == T{0} ? T{0} : T{1} / divisor;
@@ -37,18 +38,11 @@ void gradient_of(MatView<const T> d_out, MatView<const T> out, MatView<const T> 
   }
 }
 
-}  // namespace
+template <class T>
+constexpr Kernels<denominator_gradient<T>> kKernels = {{gradient_of<T>}};
 
-void denominator_gradient_f32(MatView<const float> d_out, MatView<const float> out,
-                              MatView<const float> den, float floor,
-                              MatView<float> inverse, MatView<float> d_den) {
-  gradient_of(d_out, out, den, floor, inverse, d_den);
-}
-void denominator_gradient_f64(MatView<const double> d_out, MatView<const double> out,
-                              MatView<const double> den, double floor,
-                              MatView<double> inverse, MatView<double> d_den) {
-  gradient_of(d_out, out, den, floor, inverse, d_den);
-}
+}  // namespace
+LAGWISE_KERNELS
 
 }  // namespace lagwise::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -56,25 +50,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lagwise::kernels {
 
-HWY_EXPORT(denominator_gradient_f32);
-HWY_EXPORT(denominator_gradient_f64);
+LAGWISE_CHOOSE
 
-template <>
-void denominator_gradient<float>(MatView<const float> d_out, MatView<const float> out,
-                                 MatView<const float> den, float floor,
-                                 MatView<float> inverse,
-                                 MatView<float> d_den) noexcept {
-  HWY_DYNAMIC_DISPATCH(denominator_gradient_f32)
-  (d_out, out, den, floor, inverse, d_den);
+template <class T>
+void denominator_gradient(MatView<const T> d_out, MatView<const T> out,
+                          MatView<const T> den, T floor, MatView<T> inverse,
+                          MatView<T> d_den) noexcept {
+  chosen<T, denominator_gradient<T>>(d_out, out, den, floor, inverse, d_den);
 }
-template <>
-void denominator_gradient<double>(MatView<const double> d_out,
-                                  MatView<const double> out, MatView<const double> den,
-                                  double floor, MatView<double> inverse,
-                                  MatView<double> d_den) noexcept {
-  HWY_DYNAMIC_DISPATCH(denominator_gradient_f64)
-  (d_out, out, den, floor, inverse, d_den);
-}
+
+LAGWISE_INSTANTIATE(denominator_gradient)
 
 }  // namespace lagwise::kernels
 #endif  // HWY_ONCE

@@ -7,6 +7,7 @@
 #define HWY_TARGET_INCLUDE "lagwise/kernels/exact_attention.cpp"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
+#include "lagwise/kernels/dispatch.h"
 #include "lagwise/kernels/exact_products-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -23,14 +24,14 @@ struct ForwardPack {
   T* lag_k;                   // [lags / W][D][W]  scale lag_keys, by columns
   T* lag_v;                   // [E / W][lags][W]
   T* space;                   // [W, D]
-  T* end;
+  int64_t used;               // numbers in all
 
   ForwardPack(const ExactHead<T>& head, T* at)
       : width(panel_width<T>()),
         d(round_up(head.q.cols, width)),
         e(round_up(head.v.cols, width)),
         lags(lags_read(head)) {
-    Pieces<T> pieces{at};
+    Scratch<T> pieces(at);
     k = pieces.take(round_up(head.k.rows, width) * d);
     v = pieces.take(head.k.rows * e);
     bias = pieces.take(head.q.rows + head.k.rows + 2 * width,
@@ -38,7 +39,7 @@ struct ForwardPack {
     lag_k = pieces.take(round_up(lags, width) * d, head.lag_keys.data != nullptr);
     lag_v = pieces.take(lags * e, head.lag_values.data != nullptr);
     space = pieces.take(width * d);
-    end = pieces.at;
+    used = pieces.used();
   }
 };
 
@@ -50,21 +51,21 @@ struct Rolling {
   T* largest;  // [kExactRows]
   T* sum;      // [kExactRows]  of exp(s - largest)
   T* factor;   // [kExactRows]  what the past is multiplied by
-  T* end;
+  int64_t used;
 
   Rolling(const ExactHead<T>& head, T* at) {
-    Pieces<T> pieces{at};
+    Scratch<T> pieces(at);
     tile = take_tile(pieces, head);
     o = pieces.take(kExactRows * round_up(head.v.cols, panel_width<T>()));
     largest = pieces.take(kExactRows);
     sum = pieces.take(kExactRows);
     factor = pieces.take(kExactRows);
-    end = pieces.at;
+    used = pieces.used();
   }
 };
 
 template <class T>
-void pack_of(const ExactHead<T>& head, T* packed) {
+void pack_of(const ExactHead<T>& head, T* packed) noexcept {
   const ForwardPack<T> p(head, packed);
   pack_columns<T>(head.k, head.scale, p.k, p.space);
   pack_rows<T>(head.v, T{1}, p.v);
@@ -159,7 +160,7 @@ void block_of(const ExactHead<T>& head, const ForwardPack<T>& p, int64_t row,
 
 template <class T>
 void rows_of(const ExactHead<T>& head, const T* packed, int64_t begin, int64_t end,
-             MatView<T> out, MatView<T> stats, T* scratch) {
+             MatView<T> out, MatView<T> stats, T* scratch) noexcept {
   const ForwardPack<T> p(head, const_cast<T*>(packed));  // only read from here on
   for (int64_t row = begin; row < end; row += kExactRows)
     block_of(head, p, row, std::min(kExactRows, end - row), out, stats, scratch);
@@ -167,38 +168,19 @@ void rows_of(const ExactHead<T>& head, const T* packed, int64_t begin, int64_t e
 
 template <class T>
 int64_t packed_of(const ExactHead<T>& head) {
-  T* const nowhere = nullptr;
-  return ForwardPack<T>(head, nowhere).end - nowhere;
+  return ForwardPack<T>(head, nullptr).used;
 }
 template <class T>
 int64_t scratch_of(const ExactHead<T>& head) {
-  T* const nowhere = nullptr;
-  return Rolling<T>(head, nowhere).end - nowhere;
+  return Rolling<T>(head, nullptr).used;
 }
+
+template <class T>
+constexpr Kernels<exact_pack<T>, exact_rows<T>, exact_packed<T>, exact_scratch<T>>
+    kKernels = {{pack_of<T>}, {rows_of<T>}, {packed_of<T>}, {scratch_of<T>}};
 
 }  // namespace
-
-// Highway's tables hold plain functions, one per type.
-void exact_pack_f32(const ExactHead<float>& head, float* packed) {
-  pack_of(head, packed);
-}
-void exact_pack_f64(const ExactHead<double>& head, double* packed) {
-  pack_of(head, packed);
-}
-void exact_rows_f32(const ExactHead<float>& head, const float* packed, int64_t begin,
-                    int64_t end, MatView<float> out, MatView<float> stats,
-                    float* scratch) {
-  rows_of(head, packed, begin, end, out, stats, scratch);
-}
-void exact_rows_f64(const ExactHead<double>& head, const double* packed, int64_t begin,
-                    int64_t end, MatView<double> out, MatView<double> stats,
-                    double* scratch) {
-  rows_of(head, packed, begin, end, out, stats, scratch);
-}
-int64_t exact_packed_f32(const ExactHead<float>& head) { return packed_of(head); }
-int64_t exact_packed_f64(const ExactHead<double>& head) { return packed_of(head); }
-int64_t exact_scratch_f32(const ExactHead<float>& head) { return scratch_of(head); }
-int64_t exact_scratch_f64(const ExactHead<double>& head) { return scratch_of(head); }
+LAGWISE_KERNELS
 
 }  // namespace lagwise::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -206,59 +188,30 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lagwise::kernels {
 
-HWY_EXPORT(exact_pack_f32);
-HWY_EXPORT(exact_pack_f64);
-HWY_EXPORT(exact_rows_f32);
-HWY_EXPORT(exact_rows_f64);
-HWY_EXPORT(exact_packed_f32);
-HWY_EXPORT(exact_packed_f64);
-HWY_EXPORT(exact_scratch_f32);
-HWY_EXPORT(exact_scratch_f64);
+LAGWISE_CHOOSE
 
 template <class T>
 void exact_pack(const ExactHead<T>& head, T* packed) noexcept {
-  if constexpr (sizeof(T) == 4)
-    HWY_DYNAMIC_DISPATCH(exact_pack_f32)(head, packed);
-  else
-    HWY_DYNAMIC_DISPATCH(exact_pack_f64)(head, packed);
+  chosen<T, exact_pack<T>>(head, packed);
 }
-
 template <class T>
 void exact_rows(const ExactHead<T>& head, const T* packed, int64_t begin, int64_t end,
                 MatView<T> out, MatView<T> stats, T* scratch) noexcept {
-  if constexpr (sizeof(T) == 4)
-    HWY_DYNAMIC_DISPATCH(exact_rows_f32)(head, packed, begin, end, out, stats, scratch);
-  else
-    HWY_DYNAMIC_DISPATCH(exact_rows_f64)(head, packed, begin, end, out, stats, scratch);
+  chosen<T, exact_rows<T>>(head, packed, begin, end, out, stats, scratch);
 }
-
 template <class T>
 int64_t exact_packed(const ExactHead<T>& head) {
-  if constexpr (sizeof(T) == 4)
-    return HWY_DYNAMIC_DISPATCH(exact_packed_f32)(head);
-  else
-    return HWY_DYNAMIC_DISPATCH(exact_packed_f64)(head);
+  return chosen<T, exact_packed<T>>(head);
 }
-
 template <class T>
 int64_t exact_scratch(const ExactHead<T>& head) {
-  if constexpr (sizeof(T) == 4)
-    return HWY_DYNAMIC_DISPATCH(exact_scratch_f32)(head);
-  else
-    return HWY_DYNAMIC_DISPATCH(exact_scratch_f64)(head);
+  return chosen<T, exact_scratch<T>>(head);
 }
 
-template void exact_pack<float>(const ExactHead<float>&, float*) noexcept;
-template void exact_pack<double>(const ExactHead<double>&, double*) noexcept;
-template void exact_rows<float>(const ExactHead<float>&, const float*, int64_t, int64_t,
-                                MatView<float>, MatView<float>, float*) noexcept;
-template void exact_rows<double>(const ExactHead<double>&, const double*, int64_t,
-                                 int64_t, MatView<double>, MatView<double>,
-                                 double*) noexcept;
-template int64_t exact_packed<float>(const ExactHead<float>&);
-template int64_t exact_packed<double>(const ExactHead<double>&);
-template int64_t exact_scratch<float>(const ExactHead<float>&);
-template int64_t exact_scratch<double>(const ExactHead<double>&);
+LAGWISE_INSTANTIATE(exact_pack)
+LAGWISE_INSTANTIATE(exact_rows)
+LAGWISE_INSTANTIATE(exact_packed)
+LAGWISE_INSTANTIATE(exact_scratch)
 
 }  // namespace lagwise::kernels
 #endif  // HWY_ONCE

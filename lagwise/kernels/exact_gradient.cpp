@@ -7,6 +7,7 @@
 #define HWY_TARGET_INCLUDE "lagwise/kernels/exact_gradient.cpp"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
+#include "lagwise/kernels/dispatch.h"
 #include "lagwise/kernels/exact_products-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -29,7 +30,7 @@ struct GradientPack {
   T* lag_k;                   // [D / W][lags][W]  scale lag_keys
   T* lag_v_columns;           // [lags / W][E][W]
   T* space;                   // [W, D or E]
-  T* end;
+  int64_t used;               // numbers in all
 
   GradientPack(const ExactHead<T>& head, T* at)
       : width(panel_width<T>()),
@@ -38,7 +39,7 @@ struct GradientPack {
         lags(lags_read(head)) {
     const int64_t n = head.q.rows, m = head.k.rows;
     const bool has_keys = head.lag_keys.data, has_values = head.lag_values.data;
-    Pieces<T> pieces{at};
+    Scratch<T> pieces(at);
     k_columns = pieces.take(round_up(m, width) * d);
     k = pieces.take(m * d);
     v_columns = pieces.take(round_up(m, width) * e);
@@ -50,7 +51,7 @@ struct GradientPack {
     lag_k = pieces.take(lags * d, has_keys);
     lag_v_columns = pieces.take(round_up(lags, width) * e, has_values);
     space = pieces.take(width * std::max(d, e));
-    end = pieces.at;
+    used = pieces.used();
   }
 };
 
@@ -68,30 +69,31 @@ struct GradientSums {
   T* factor;   // [N, keys or lags]  of store_panel
   T* begin;    // of all sums
   T* end;
-  int64_t keys;
+  int64_t keys, used;
 
   GradientSums(const ExactHead<T>& head, int64_t keys_, T* at) : keys(keys_) {
     const int64_t width = panel_width<T>(), n = head.q.rows;
     const int64_t d = round_up(head.q.cols, width), e = round_up(head.v.cols, width);
     const int64_t lags = lags_read(head);
-    Pieces<T> pieces{at};
+    Scratch<T> pieces(at);
     weights = take_tile(pieces, head);
     scores = take_tile(pieces, head);
     band = pieces.take(kExactRows + kExactKeys + 2 * width);
     factor = pieces.take(std::max(std::max(n, keys), lags));
-    begin = pieces.at;
+    begin = pieces.take(0);
     q = pieces.take(n * d);
     k = pieces.take(keys * d);
     v = pieces.take(keys * e);
     lag_k = pieces.take(lags * d, head.lag_keys.data != nullptr);
     lag_v = pieces.take(lags * e, head.lag_values.data != nullptr);
-    end = pieces.at;
+    end = pieces.take(0);
+    used = pieces.used();
   }
 };
 
 template <class T>
 void gradient_pack_of(const ExactHead<T>& head, MatView<const T> out,
-                      MatView<const T> d_out, T* packed) {
+                      MatView<const T> d_out, T* packed) noexcept {
   const GradientPack<T> p(head, packed);
   pack_columns<T>(head.k, head.scale, p.k_columns, p.space);
   pack_rows<T>(head.k, head.scale, p.k);
@@ -237,7 +239,7 @@ MatView<T> read_by(const ExactHead<T>& head, MatView<T> table) {
 template <class T>
 void gradient_of(const ExactHead<T>& head, MatView<const T> d_out,
                  MatView<const T> stats, const T* packed, int64_t begin, int64_t end,
-                 const ExactGradients<T>& to, T* scratch) {
+                 const ExactGradients<T>& to, T* scratch) noexcept {
   const GradientPack<T> p(head, const_cast<T*>(packed));  // only read from here on
   GradientSums<T> w(head, end - begin, scratch);
   std::fill(w.begin, w.end, T{0});
@@ -270,49 +272,23 @@ void gradient_of(const ExactHead<T>& head, MatView<const T> d_out,
 
 template <class T>
 int64_t gradient_packed_of(const ExactHead<T>& head) {
-  T* const nowhere = nullptr;
-  return GradientPack<T>(head, nowhere).end - nowhere;
+  return GradientPack<T>(head, nullptr).used;
 }
 template <class T>
 int64_t gradient_scratch_of(const ExactHead<T>& head, int64_t keys) {
-  T* const nowhere = nullptr;
-  return GradientSums<T>(head, keys, nowhere).end - nowhere;
+  return GradientSums<T>(head, keys, nullptr).used;
 }
+
+template <class T>
+constexpr Kernels<exact_gradient_pack<T>, exact_gradient<T>, exact_gradient_packed<T>,
+                  exact_gradient_scratch<T>>
+    kKernels = {{gradient_pack_of<T>},
+                {gradient_of<T>},
+                {gradient_packed_of<T>},
+                {gradient_scratch_of<T>}};
 
 }  // namespace
-
-// Highway's tables hold plain functions, one per type.
-void exact_gradient_pack_f32(const ExactHead<float>& head, MatView<const float> out,
-                             MatView<const float> d_out, float* packed) {
-  gradient_pack_of(head, out, d_out, packed);
-}
-void exact_gradient_pack_f64(const ExactHead<double>& head, MatView<const double> out,
-                             MatView<const double> d_out, double* packed) {
-  gradient_pack_of(head, out, d_out, packed);
-}
-void exact_gradient_f32(const ExactHead<float>& head, MatView<const float> d_out,
-                        MatView<const float> stats, const float* packed, int64_t begin,
-                        int64_t end, const ExactGradients<float>& to, float* scratch) {
-  gradient_of(head, d_out, stats, packed, begin, end, to, scratch);
-}
-void exact_gradient_f64(const ExactHead<double>& head, MatView<const double> d_out,
-                        MatView<const double> stats, const double* packed,
-                        int64_t begin, int64_t end, const ExactGradients<double>& to,
-                        double* scratch) {
-  gradient_of(head, d_out, stats, packed, begin, end, to, scratch);
-}
-int64_t exact_gradient_packed_f32(const ExactHead<float>& head) {
-  return gradient_packed_of(head);
-}
-int64_t exact_gradient_packed_f64(const ExactHead<double>& head) {
-  return gradient_packed_of(head);
-}
-int64_t exact_gradient_scratch_f32(const ExactHead<float>& head, int64_t keys) {
-  return gradient_scratch_of(head, keys);
-}
-int64_t exact_gradient_scratch_f64(const ExactHead<double>& head, int64_t keys) {
-  return gradient_scratch_of(head, keys);
-}
+LAGWISE_KERNELS
 
 }  // namespace lagwise::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -320,67 +296,32 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lagwise::kernels {
 
-HWY_EXPORT(exact_gradient_pack_f32);
-HWY_EXPORT(exact_gradient_pack_f64);
-HWY_EXPORT(exact_gradient_f32);
-HWY_EXPORT(exact_gradient_f64);
-HWY_EXPORT(exact_gradient_packed_f32);
-HWY_EXPORT(exact_gradient_packed_f64);
-HWY_EXPORT(exact_gradient_scratch_f32);
-HWY_EXPORT(exact_gradient_scratch_f64);
+LAGWISE_CHOOSE
 
 template <class T>
 void exact_gradient_pack(const ExactHead<T>& head, MatView<const T> out,
                          MatView<const T> d_out, T* packed) noexcept {
-  if constexpr (sizeof(T) == 4)
-    HWY_DYNAMIC_DISPATCH(exact_gradient_pack_f32)(head, out, d_out, packed);
-  else
-    HWY_DYNAMIC_DISPATCH(exact_gradient_pack_f64)(head, out, d_out, packed);
+  chosen<T, exact_gradient_pack<T>>(head, out, d_out, packed);
 }
-
 template <class T>
 void exact_gradient(const ExactHead<T>& head, MatView<const T> d_out,
                     MatView<const T> stats, const T* packed, int64_t begin, int64_t end,
                     const ExactGradients<T>& to, T* scratch) noexcept {
-  if constexpr (sizeof(T) == 4) HWY_DYNAMIC_DISPATCH(exact_gradient_f32)
-  (head, d_out, stats, packed, begin, end, to, scratch);
-  else HWY_DYNAMIC_DISPATCH(exact_gradient_f64)(head, d_out, stats, packed, begin, end,
-                                                to, scratch);
+  chosen<T, exact_gradient<T>>(head, d_out, stats, packed, begin, end, to, scratch);
 }
-
 template <class T>
 int64_t exact_gradient_packed(const ExactHead<T>& head) {
-  if constexpr (sizeof(T) == 4)
-    return HWY_DYNAMIC_DISPATCH(exact_gradient_packed_f32)(head);
-  else
-    return HWY_DYNAMIC_DISPATCH(exact_gradient_packed_f64)(head);
+  return chosen<T, exact_gradient_packed<T>>(head);
 }
-
 template <class T>
 int64_t exact_gradient_scratch(const ExactHead<T>& head, int64_t keys) {
-  if constexpr (sizeof(T) == 4)
-    return HWY_DYNAMIC_DISPATCH(exact_gradient_scratch_f32)(head, keys);
-  else
-    return HWY_DYNAMIC_DISPATCH(exact_gradient_scratch_f64)(head, keys);
+  return chosen<T, exact_gradient_scratch<T>>(head, keys);
 }
 
-template void exact_gradient_pack<float>(const ExactHead<float>&, MatView<const float>,
-                                         MatView<const float>, float*) noexcept;
-template void exact_gradient_pack<double>(const ExactHead<double>&,
-                                          MatView<const double>, MatView<const double>,
-                                          double*) noexcept;
-template void exact_gradient<float>(const ExactHead<float>&, MatView<const float>,
-                                    MatView<const float>, const float*, int64_t,
-                                    int64_t, const ExactGradients<float>&,
-                                    float*) noexcept;
-template void exact_gradient<double>(const ExactHead<double>&, MatView<const double>,
-                                     MatView<const double>, const double*, int64_t,
-                                     int64_t, const ExactGradients<double>&,
-                                     double*) noexcept;
-template int64_t exact_gradient_packed<float>(const ExactHead<float>&);
-template int64_t exact_gradient_packed<double>(const ExactHead<double>&);
-template int64_t exact_gradient_scratch<float>(const ExactHead<float>&, int64_t);
-template int64_t exact_gradient_scratch<double>(const ExactHead<double>&, int64_t);
+LAGWISE_INSTANTIATE(exact_gradient_pack)
+LAGWISE_INSTANTIATE(exact_gradient)
+LAGWISE_INSTANTIATE(exact_gradient_packed)
+LAGWISE_INSTANTIATE(exact_gradient_scratch)
 
 }  // namespace lagwise::kernels
 #endif  // HWY_ONCE

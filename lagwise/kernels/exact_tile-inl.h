@@ -27,24 +27,13 @@
 #include "lagwise/kernels/exact_attention.h"
 #include "lagwise/kernels/feature_map-inl.h"
 #include "lagwise/kernels/rows-inl.h"
+#include "lagwise/kernels/scratch.h"
 #include "lagwise/kernels/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
-
-/// Hands out pieces of a buffer; over a null buffer it measures.
-template <class T>
-struct Pieces {
-  T* at;
-  T* take(int64_t n, bool wanted = true) {
-    if (!wanted) return nullptr;
-    T* const here = at;
-    at += round_up(n, 16);
-    return here;
-  }
-};
 
 struct Range {
   int64_t lo, hi;
@@ -109,9 +98,9 @@ HWY_INLINE int64_t tile_stride(const ExactHead<T>& head) {
   return kExactKeys + (skewed ? tile_margin<T>() : 0);
 }
 template <class T>
-HWY_INLINE T* take_tile(Pieces<T>& pieces, const ExactHead<T>& head) {
+HWY_INLINE T* take_tile(Scratch<T>& pieces, const ExactHead<T>& head) {
   T* const at = pieces.take(2 * tile_margin<T>() + kExactRows * tile_stride(head));
-  return at + tile_margin<T>();
+  return at == nullptr ? at : at + tile_margin<T>();
 }
 
 /// The table's entries between these rows and keys, in the direction of the keys.

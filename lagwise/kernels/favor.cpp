@@ -9,6 +9,7 @@
 #define HWY_TARGET_INCLUDE "lagwise/kernels/favor.cpp"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
+#include "lagwise/kernels/dispatch.h"
 #include "lagwise/kernels/feature_map-inl.h"
 #include "lagwise/kernels/rows-inl.h"
 #include "lagwise/kernels/tile-inl.h"
@@ -25,7 +26,7 @@ using Kind = Favor::Kind;
 constexpr int64_t kBlock = 24;
 
 template <class T>
-void pack_panels_of(MatView<const T> b, T factor, T* to) {
+void pack_panels_of(MatView<const T> b, T factor, T* to) noexcept {
   const int64_t width = panel_width<T>();
   for (int64_t first = 0; first < b.cols; first += width) {
     const int64_t cols = std::min(width, b.cols - first);
@@ -146,7 +147,7 @@ HWY_NOINLINE T row_features(const Favor& favor, PanelRow<T> u, int64_t m, T* y) 
 
 template <class T>
 void favor_rows_of(const Favor& favor, MatView<const T> x, const T* right, int64_t m,
-                   MatView<T> y, MatView<T> log_scale, T* u) {
+                   MatView<T> y, MatView<T> log_scale, T* u) noexcept {
   assert(y.col_step == 1 || y.cols <= 1);
   if (m == 0) return;
   const int64_t d = x.cols;
@@ -196,7 +197,7 @@ HWY_NOINLINE void projection_gradient(const Favor& favor, const T* y, const T* d
 template <class T>
 void favor_gradient_of(const Favor& favor, MatView<const T> x, MatView<const T> y,
                        MatView<const T> dy, MatView<const T> dlog_scale, const T* right,
-                       int64_t m, MatView<T> dx, T* scratch) {
+                       int64_t m, MatView<T> dx, T* scratch) noexcept {
   const int64_t width = panel_width<T>(), d = x.cols;
   const int64_t m_padded = round_up(m, width);
   T* const du = scratch;                       // [kBlock, m padded]
@@ -231,48 +232,17 @@ int64_t favor_scratch_of(int64_t m, int64_t d) {
   return kBlock * (round_up(m, width) + round_up(d, width));
 }
 
-}  // namespace
+template <class T>
+constexpr Kernels<pack_panels<T>, packed_size<T>, favor_rows<T>, favor_rows_gradient<T>,
+                  favor_scratch<T>>
+    kKernels = {{pack_panels_of<T>},
+                {packed_size_of<T>},
+                {favor_rows_of<T>},
+                {favor_gradient_of<T>},
+                {favor_scratch_of<T>}};
 
-// Highway's tables hold plain functions, one per type.
-void pack_f32(MatView<const float> b, float factor, float* to) {
-  pack_panels_of(b, factor, to);
-}
-void pack_f64(MatView<const double> b, double factor, double* to) {
-  pack_panels_of(b, factor, to);
-}
-void favor_f32(const Favor& favor, MatView<const float> x, const float* right,
-               int64_t m, MatView<float> y, MatView<float> log_scale, float* scratch) {
-  favor_rows_of(favor, x, right, m, y, log_scale, scratch);
-}
-void favor_f64(const Favor& favor, MatView<const double> x, const double* right,
-               int64_t m, MatView<double> y, MatView<double> log_scale,
-               double* scratch) {
-  favor_rows_of(favor, x, right, m, y, log_scale, scratch);
-}
-void favor_gradient_f32(const Favor& favor, MatView<const float> x,
-                        MatView<const float> y, MatView<const float> dy,
-                        MatView<const float> dlog_scale, const float* right, int64_t m,
-                        MatView<float> dx, float* scratch) {
-  favor_gradient_of(favor, x, y, dy, dlog_scale, right, m, dx, scratch);
-}
-void favor_gradient_f64(const Favor& favor, MatView<const double> x,
-                        MatView<const double> y, MatView<const double> dy,
-                        MatView<const double> dlog_scale, const double* right,
-                        int64_t m, MatView<double> dx, double* scratch) {
-  favor_gradient_of(favor, x, y, dy, dlog_scale, right, m, dx, scratch);
-}
-int64_t packed_f32(int64_t depth, int64_t cols) {
-  return packed_size_of<float>(depth, cols);
-}
-int64_t packed_f64(int64_t depth, int64_t cols) {
-  return packed_size_of<double>(depth, cols);
-}
-int64_t favor_scratch_f32(int64_t m, int64_t d) {
-  return favor_scratch_of<float>(m, d);
-}
-int64_t favor_scratch_f64(int64_t m, int64_t d) {
-  return favor_scratch_of<double>(m, d);
-}
+}  // namespace
+LAGWISE_KERNELS
 
 }  // namespace lagwise::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -280,73 +250,38 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lagwise::kernels {
 
-HWY_EXPORT(pack_f32);
-HWY_EXPORT(pack_f64);
-HWY_EXPORT(favor_f32);
-HWY_EXPORT(favor_f64);
-HWY_EXPORT(favor_gradient_f32);
-HWY_EXPORT(favor_gradient_f64);
-HWY_EXPORT(packed_f32);
-HWY_EXPORT(packed_f64);
-HWY_EXPORT(favor_scratch_f32);
-HWY_EXPORT(favor_scratch_f64);
+LAGWISE_CHOOSE
 
 template <class T>
 void pack_panels(MatView<const T> b, T factor, T* to) noexcept {
-  if constexpr (sizeof(T) == 4)
-    HWY_DYNAMIC_DISPATCH(pack_f32)(b, factor, to);
-  else
-    HWY_DYNAMIC_DISPATCH(pack_f64)(b, factor, to);
+  chosen<T, pack_panels<T>>(b, factor, to);
 }
-
 template <class T>
 int64_t packed_size(int64_t depth, int64_t cols) {
-  if constexpr (sizeof(T) == 4)
-    return HWY_DYNAMIC_DISPATCH(packed_f32)(depth, cols);
-  else
-    return HWY_DYNAMIC_DISPATCH(packed_f64)(depth, cols);
+  return chosen<T, packed_size<T>>(depth, cols);
 }
-
 template <class T>
 void favor_rows(const Favor& favor, MatView<const T> x, const T* right, int64_t m,
                 MatView<T> y, MatView<T> log_scale, T* scratch) noexcept {
-  if constexpr (sizeof(T) == 4)
-    HWY_DYNAMIC_DISPATCH(favor_f32)(favor, x, right, m, y, log_scale, scratch);
-  else
-    HWY_DYNAMIC_DISPATCH(favor_f64)(favor, x, right, m, y, log_scale, scratch);
+  chosen<T, favor_rows<T>>(favor, x, right, m, y, log_scale, scratch);
 }
-
 template <class T>
 void favor_rows_gradient(const Favor& favor, MatView<const T> x, MatView<const T> y,
                          MatView<const T> dy, MatView<const T> dlog_scale,
                          const T* right, int64_t m, MatView<T> dx,
                          T* scratch) noexcept {
-  if constexpr (sizeof(T) == 4) HWY_DYNAMIC_DISPATCH(favor_gradient_f32)
-  (favor, x, y, dy, dlog_scale, right, m, dx, scratch);
-  else HWY_DYNAMIC_DISPATCH(favor_gradient_f64)(favor, x, y, dy, dlog_scale, right, m,
-                                                dx, scratch);
+  chosen<T, favor_rows_gradient<T>>(favor, x, y, dy, dlog_scale, right, m, dx, scratch);
 }
-
 template <class T>
 int64_t favor_scratch(int64_t m, int64_t d) {
-  if constexpr (sizeof(T) == 4)
-    return HWY_DYNAMIC_DISPATCH(favor_scratch_f32)(m, d);
-  else
-    return HWY_DYNAMIC_DISPATCH(favor_scratch_f64)(m, d);
+  return chosen<T, favor_scratch<T>>(m, d);
 }
 
-#define LAGWISE_FAVOR_FOR(T)                                                     \
-  template void pack_panels<T>(MatView<const T>, T, T*) noexcept;                \
-  template int64_t packed_size<T>(int64_t, int64_t);                             \
-  template int64_t favor_scratch<T>(int64_t, int64_t);                           \
-  template void favor_rows<T>(const Favor&, MatView<const T>, const T*, int64_t, \
-                              MatView<T>, MatView<T>, T*) noexcept;              \
-  template void favor_rows_gradient<T>(                                          \
-      const Favor&, MatView<const T>, MatView<const T>, MatView<const T>,        \
-      MatView<const T>, const T*, int64_t, MatView<T>, T*) noexcept;
-LAGWISE_FAVOR_FOR(float)
-LAGWISE_FAVOR_FOR(double)
-#undef LAGWISE_FAVOR_FOR
+LAGWISE_INSTANTIATE(pack_panels)
+LAGWISE_INSTANTIATE(packed_size)
+LAGWISE_INSTANTIATE(favor_rows)
+LAGWISE_INSTANTIATE(favor_rows_gradient)
+LAGWISE_INSTANTIATE(favor_scratch)
 
 }  // namespace lagwise::kernels
 #endif  // HWY_ONCE

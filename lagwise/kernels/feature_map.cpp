@@ -7,6 +7,7 @@
 #define HWY_TARGET_INCLUDE "lagwise/kernels/feature_map.cpp"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
+#include "lagwise/kernels/dispatch.h"
 #include "lagwise/kernels/feature_map-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -52,7 +53,7 @@ HWY_INLINE void map_row(Row<const T> x, Row<const T> grad, Row<T> out, int64_t c
 }
 
 template <class T>
-void map_rows_of(const FeatureMap& map, MatView<const T> x, MatView<T> out) {
+void map_rows_of(const FeatureMap& map, MatView<const T> x, MatView<T> out) noexcept {
   const hn::ScalableTag<T> tag;
   with_map(map, [&](const auto& phi) HWY_ATTR {
     for (int64_t i = 0; i < x.rows; ++i)
@@ -63,7 +64,7 @@ void map_rows_of(const FeatureMap& map, MatView<const T> x, MatView<T> out) {
 
 template <class T>
 void map_slopes_of(const FeatureMap& map, MatView<const T> x, MatView<const T> grad,
-                   MatView<T> out) {
+                   MatView<T> out) noexcept {
   const hn::ScalableTag<T> tag;
   with_map(map, [&](const auto& phi) HWY_ATTR {
     for (int64_t i = 0; i < x.rows; ++i)
@@ -74,22 +75,12 @@ void map_slopes_of(const FeatureMap& map, MatView<const T> x, MatView<const T> g
   });
 }
 
-}  // namespace
+template <class T>
+constexpr Kernels<map_rows<T>, map_slopes<T>> kKernels = {{map_rows_of<T>},
+                                                          {map_slopes_of<T>}};
 
-void map_rows_f32(const FeatureMap& map, MatView<const float> x, MatView<float> out) {
-  map_rows_of<float>(map, x, out);
-}
-void map_rows_f64(const FeatureMap& map, MatView<const double> x, MatView<double> out) {
-  map_rows_of<double>(map, x, out);
-}
-void map_slopes_f32(const FeatureMap& map, MatView<const float> x,
-                    MatView<const float> grad, MatView<float> out) {
-  map_slopes_of<float>(map, x, grad, out);
-}
-void map_slopes_f64(const FeatureMap& map, MatView<const double> x,
-                    MatView<const double> grad, MatView<double> out) {
-  map_slopes_of<double>(map, x, grad, out);
-}
+}  // namespace
+LAGWISE_KERNELS
 
 }  // namespace lagwise::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -97,31 +88,20 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lagwise::kernels {
 
-HWY_EXPORT(map_rows_f32);
-HWY_EXPORT(map_rows_f64);
-HWY_EXPORT(map_slopes_f32);
-HWY_EXPORT(map_slopes_f64);
+LAGWISE_CHOOSE
 
-template <>
-void map_rows<float>(const FeatureMap& map, MatView<const float> x,
-                     MatView<float> out) noexcept {
-  HWY_DYNAMIC_DISPATCH(map_rows_f32)(map, x, out);
+template <class T>
+void map_rows(const FeatureMap& map, MatView<const T> x, MatView<T> out) noexcept {
+  chosen<T, map_rows<T>>(map, x, out);
 }
-template <>
-void map_rows<double>(const FeatureMap& map, MatView<const double> x,
-                      MatView<double> out) noexcept {
-  HWY_DYNAMIC_DISPATCH(map_rows_f64)(map, x, out);
+template <class T>
+void map_slopes(const FeatureMap& map, MatView<const T> x, MatView<const T> grad,
+                MatView<T> out) noexcept {
+  chosen<T, map_slopes<T>>(map, x, grad, out);
 }
-template <>
-void map_slopes<float>(const FeatureMap& map, MatView<const float> x,
-                       MatView<const float> grad, MatView<float> out) noexcept {
-  HWY_DYNAMIC_DISPATCH(map_slopes_f32)(map, x, grad, out);
-}
-template <>
-void map_slopes<double>(const FeatureMap& map, MatView<const double> x,
-                        MatView<const double> grad, MatView<double> out) noexcept {
-  HWY_DYNAMIC_DISPATCH(map_slopes_f64)(map, x, grad, out);
-}
+
+LAGWISE_INSTANTIATE(map_rows)
+LAGWISE_INSTANTIATE(map_slopes)
 
 }  // namespace lagwise::kernels
 #endif  // HWY_ONCE

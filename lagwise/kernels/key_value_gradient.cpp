@@ -8,6 +8,7 @@
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
 #include "lagwise/kernels/chunk-inl.h"
+#include "lagwise/kernels/dispatch.h"
 #include "lagwise/kernels/rows-inl.h"
 #include "lagwise/kernels/tile-inl.h"
 
@@ -26,16 +27,14 @@ struct Both {
   T* v_t;           // [C / W][E + 1][W]
   T* across;        // [D, C]     R v^T
   T* past;          // [D / W][C][W] its transpose
-  T* end;
 
-  Both(int64_t d, int64_t e, int64_t e_all, T* scratch)
+  Both(int64_t d, int64_t e, int64_t e_all, Scratch<T>& scratch)
       : rows(d, e, scratch),
-        columns(e_all, d, rows.end),
+        columns(e_all, d, scratch),
         chunk(round_up(kChunk, rows.width)),
-        v_t(columns.end),
-        across(v_t + chunk * columns.d_padded),
-        past(across + chunk * rows.d_padded),
-        end(past + chunk * rows.d_padded) {}
+        v_t(scratch.take(chunk * columns.d_padded)),
+        across(scratch.take(chunk * rows.d_padded)),
+        past(scratch.take(chunk * rows.d_padded)) {}
 };
 
 /// past_a = v_a R^T + r: the transposed product R v^T, for which R serves as the left
@@ -89,9 +88,10 @@ HWY_INLINE void read_into(const CausalRead<T>& read, const Sink<T>& sink, int64_
 template <class T>
 void gradient_of(const Rows<T>& q, const Rows<T>& gradient, const Rows<T>& k,
                  const Rows<T>& v, const Decay<T>& decay, MatView<T> s, T* z,
-                 const Sink<T>& to_key, const Sink<T>& to_value, T* scratch) {
+                 const Sink<T>& to_key, const Sink<T>& to_value, T* scratch) noexcept {
   using By = typename Decay<T>::By;
-  Both<T> both(q.x.cols, v.x.cols, v.width(), scratch);
+  Scratch<T> pieces(scratch);
+  Both<T> both(q.x.cols, v.x.cols, v.width(), pieces);
   Work<T>& w = both.rows;
   Work<T>& c = both.columns;
   const Fade<T> fade(decay, w);
@@ -155,28 +155,17 @@ void gradient_of(const Rows<T>& q, const Rows<T>& gradient, const Rows<T>& k,
 
 template <class T>
 int64_t scratch_of(int64_t d, int64_t e) {
-  T* const nowhere = nullptr;
-  return Both<T>(d, e, e + 1, nowhere).end - nowhere;
+  Scratch<T> pieces(nullptr);
+  const Both<T> both(d, e, e + 1, pieces);
+  return pieces.used();
 }
+
+template <class T>
+constexpr Kernels<key_value_gradient<T>, key_value_gradient_scratch<T>> kKernels = {
+    {gradient_of<T>}, {scratch_of<T>}};
 
 }  // namespace
-
-void key_value_f32(const Rows<float>& q, const Rows<float>& gradient,
-                   const Rows<float>& k, const Rows<float>& v,
-                   const Decay<float>& decay, MatView<float> s, float* z,
-                   const Sink<float>& to_key, const Sink<float>& to_value,
-                   float* scratch) {
-  gradient_of(q, gradient, k, v, decay, s, z, to_key, to_value, scratch);
-}
-void key_value_f64(const Rows<double>& q, const Rows<double>& gradient,
-                   const Rows<double>& k, const Rows<double>& v,
-                   const Decay<double>& decay, MatView<double> s, double* z,
-                   const Sink<double>& to_key, const Sink<double>& to_value,
-                   double* scratch) {
-  gradient_of(q, gradient, k, v, decay, s, z, to_key, to_value, scratch);
-}
-int64_t key_value_scratch_f32(int64_t d, int64_t e) { return scratch_of<float>(d, e); }
-int64_t key_value_scratch_f64(int64_t d, int64_t e) { return scratch_of<double>(d, e); }
+LAGWISE_KERNELS
 
 }  // namespace lagwise::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -184,38 +173,23 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lagwise::kernels {
 
-HWY_EXPORT(key_value_f32);
-HWY_EXPORT(key_value_f64);
-HWY_EXPORT(key_value_scratch_f32);
-HWY_EXPORT(key_value_scratch_f64);
+LAGWISE_CHOOSE
 
-template <>
-void key_value_gradient<float>(const Rows<float>& q, const Rows<float>& gradient,
-                               const Rows<float>& k, const Rows<float>& v,
-                               const Decay<float>& decay, MatView<float> s, float* z,
-                               const Sink<float>& to_key, const Sink<float>& to_value,
-                               float* scratch) noexcept {
-  HWY_DYNAMIC_DISPATCH(key_value_f32)
-  (q, gradient, k, v, decay, s, z, to_key, to_value, scratch);
+template <class T>
+void key_value_gradient(const Rows<T>& q, const Rows<T>& gradient, const Rows<T>& k,
+                        const Rows<T>& v, const Decay<T>& decay, MatView<T> s, T* z,
+                        const Sink<T>& to_key, const Sink<T>& to_value,
+                        T* scratch) noexcept {
+  chosen<T, key_value_gradient<T>>(q, gradient, k, v, decay, s, z, to_key, to_value,
+                                   scratch);
 }
-template <>
-void key_value_gradient<double>(const Rows<double>& q, const Rows<double>& gradient,
-                                const Rows<double>& k, const Rows<double>& v,
-                                const Decay<double>& decay, MatView<double> s,
-                                double* z, const Sink<double>& to_key,
-                                const Sink<double>& to_value,
-                                double* scratch) noexcept {
-  HWY_DYNAMIC_DISPATCH(key_value_f64)
-  (q, gradient, k, v, decay, s, z, to_key, to_value, scratch);
+template <class T>
+int64_t key_value_gradient_scratch(int64_t d, int64_t e) {
+  return chosen<T, key_value_gradient_scratch<T>>(d, e);
 }
-template <>
-int64_t key_value_gradient_scratch<float>(int64_t d, int64_t e) {
-  return HWY_DYNAMIC_DISPATCH(key_value_scratch_f32)(d, e);
-}
-template <>
-int64_t key_value_gradient_scratch<double>(int64_t d, int64_t e) {
-  return HWY_DYNAMIC_DISPATCH(key_value_scratch_f64)(d, e);
-}
+
+LAGWISE_INSTANTIATE(key_value_gradient)
+LAGWISE_INSTANTIATE(key_value_gradient_scratch)
 
 }  // namespace lagwise::kernels
 #endif  // HWY_ONCE

@@ -8,6 +8,7 @@
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
 #include "lagwise/kernels/chunk-inl.h"
+#include "lagwise/kernels/dispatch.h"
 #include "lagwise/kernels/rows-inl.h"
 #include "lagwise/kernels/tile-inl.h"
 
@@ -141,9 +142,10 @@ HWY_INLINE void load_chunk(const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
 template <class T>
 void causal_linear_of(const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
                       const Decay<T>& decay, const Denominator<T>& denominator,
-                      MatView<T> s, const Sink<T>& sink, T* scratch) {
+                      MatView<T> s, const Sink<T>& sink, T* scratch) noexcept {
   using By = typename Decay<T>::By;
-  Work<T> w(q.width(), v.x.cols, scratch);
+  Scratch<T> pieces(scratch);
+  Work<T> w(q.width(), v.x.cols, pieces);
   const Fade<T> fade(decay, w);
   load_state<T>(s, w, w.s);
   std::fill(w.z, w.z + w.d_padded, T{0});
@@ -167,8 +169,10 @@ void causal_linear_of(const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
 }
 
 template <class T>
-void absorb_of(const Rows<T>& k, const Rows<T>& v, MatView<T> s, T* z, T* scratch) {
-  Work<T> w(k.width(), v.x.cols, scratch);
+void absorb_of(const Rows<T>& k, const Rows<T>& v, MatView<T> s, T* z,
+               T* scratch) noexcept {
+  Scratch<T> pieces(scratch);
+  Work<T> w(k.width(), v.x.cols, pieces);
   load_state<T>(s, w, w.s);
   std::fill(w.z, w.z + w.d_padded, T{0});
   if (z) std::copy_n(z, w.d, w.z);
@@ -189,9 +193,10 @@ void absorb_of(const Rows<T>& k, const Rows<T>& v, MatView<T> s, T* z, T* scratc
 
 template <class T>
 void read_state_of(const Rows<T>& q, const Denominator<T>& denominator,
-                   MatView<const T> s, const Sink<T>& sink, T* scratch) {
+                   MatView<const T> s, const Sink<T>& sink, T* scratch) noexcept {
   using From = typename Denominator<T>::From;
-  Work<T> w(q.width(), s.cols, scratch);
+  Scratch<T> pieces(scratch);
+  Work<T> w(q.width(), s.cols, pieces);
   load_state<T>(s, w, w.s);
   std::fill(w.z, w.z + w.d_padded, T{0});
   if (denominator.z) std::copy_n(denominator.z, w.d, w.z);
@@ -217,41 +222,18 @@ void read_state_of(const Rows<T>& q, const Denominator<T>& denominator,
 
 template <class T>
 int64_t scratch_of(int64_t d, int64_t e) {
-  T* const nowhere = nullptr;
-  return Work<T>(d, e, nowhere).end - nowhere;
+  Scratch<T> pieces(nullptr);
+  const Work<T> w(d, e, pieces);
+  return pieces.used();
 }
+
+template <class T>
+constexpr Kernels<causal_linear<T>, absorb<T>, read_state<T>, linear_scratch<T>>
+    kKernels = {
+        {causal_linear_of<T>}, {absorb_of<T>}, {read_state_of<T>}, {scratch_of<T>}};
 
 }  // namespace
-
-// Highway's tables hold plain functions, one per type.
-void causal_f32(const Rows<float>& q, const Rows<float>& k, const Rows<float>& v,
-                const Decay<float>& decay, const Denominator<float>& denominator,
-                MatView<float> s, const Sink<float>& sink, float* scratch) {
-  causal_linear_of(q, k, v, decay, denominator, s, sink, scratch);
-}
-void causal_f64(const Rows<double>& q, const Rows<double>& k, const Rows<double>& v,
-                const Decay<double>& decay, const Denominator<double>& denominator,
-                MatView<double> s, const Sink<double>& sink, double* scratch) {
-  causal_linear_of(q, k, v, decay, denominator, s, sink, scratch);
-}
-void absorb_f32(const Rows<float>& k, const Rows<float>& v, MatView<float> s, float* z,
-                float* scratch) {
-  absorb_of(k, v, s, z, scratch);
-}
-void absorb_f64(const Rows<double>& k, const Rows<double>& v, MatView<double> s,
-                double* z, double* scratch) {
-  absorb_of(k, v, s, z, scratch);
-}
-void read_f32(const Rows<float>& q, const Denominator<float>& denominator,
-              MatView<const float> s, const Sink<float>& sink, float* scratch) {
-  read_state_of(q, denominator, s, sink, scratch);
-}
-void read_f64(const Rows<double>& q, const Denominator<double>& denominator,
-              MatView<const double> s, const Sink<double>& sink, double* scratch) {
-  read_state_of(q, denominator, s, sink, scratch);
-}
-int64_t scratch_f32(int64_t d, int64_t e) { return scratch_of<float>(d, e); }
-int64_t scratch_f64(int64_t d, int64_t e) { return scratch_of<double>(d, e); }
+LAGWISE_KERNELS
 
 }  // namespace lagwise::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -259,71 +241,33 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lagwise::kernels {
 
-HWY_EXPORT(causal_f32);
-HWY_EXPORT(causal_f64);
-HWY_EXPORT(absorb_f32);
-HWY_EXPORT(absorb_f64);
-HWY_EXPORT(read_f32);
-HWY_EXPORT(read_f64);
-HWY_EXPORT(scratch_f32);
-HWY_EXPORT(scratch_f64);
+LAGWISE_CHOOSE
 
 template <class T>
 void causal_linear(const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
                    const Decay<T>& decay, const Denominator<T>& denominator,
                    MatView<T> s, const Sink<T>& sink, T* scratch) noexcept {
-  if constexpr (sizeof(T) == 4)
-    HWY_DYNAMIC_DISPATCH(causal_f32)(q, k, v, decay, denominator, s, sink, scratch);
-  else
-    HWY_DYNAMIC_DISPATCH(causal_f64)(q, k, v, decay, denominator, s, sink, scratch);
+  chosen<T, causal_linear<T>>(q, k, v, decay, denominator, s, sink, scratch);
 }
-
 template <class T>
 void absorb(const Rows<T>& k, const Rows<T>& v, MatView<T> s, T* z,
             T* scratch) noexcept {
-  if constexpr (sizeof(T) == 4)
-    HWY_DYNAMIC_DISPATCH(absorb_f32)(k, v, s, z, scratch);
-  else
-    HWY_DYNAMIC_DISPATCH(absorb_f64)(k, v, s, z, scratch);
+  chosen<T, absorb<T>>(k, v, s, z, scratch);
 }
-
 template <class T>
 void read_state(const Rows<T>& q, const Denominator<T>& denominator, MatView<const T> s,
                 const Sink<T>& sink, T* scratch) noexcept {
-  if constexpr (sizeof(T) == 4)
-    HWY_DYNAMIC_DISPATCH(read_f32)(q, denominator, s, sink, scratch);
-  else
-    HWY_DYNAMIC_DISPATCH(read_f64)(q, denominator, s, sink, scratch);
+  chosen<T, read_state<T>>(q, denominator, s, sink, scratch);
 }
-
 template <class T>
 int64_t linear_scratch(int64_t d, int64_t e) {
-  if constexpr (sizeof(T) == 4)
-    return HWY_DYNAMIC_DISPATCH(scratch_f32)(d, e);
-  else
-    return HWY_DYNAMIC_DISPATCH(scratch_f64)(d, e);
+  return chosen<T, linear_scratch<T>>(d, e);
 }
 
-template void causal_linear<float>(const Rows<float>&, const Rows<float>&,
-                                   const Rows<float>&, const Decay<float>&,
-                                   const Denominator<float>&, MatView<float>,
-                                   const Sink<float>&, float*) noexcept;
-template void causal_linear<double>(const Rows<double>&, const Rows<double>&,
-                                    const Rows<double>&, const Decay<double>&,
-                                    const Denominator<double>&, MatView<double>,
-                                    const Sink<double>&, double*) noexcept;
-template void absorb<float>(const Rows<float>&, const Rows<float>&, MatView<float>,
-                            float*, float*) noexcept;
-template void absorb<double>(const Rows<double>&, const Rows<double>&, MatView<double>,
-                             double*, double*) noexcept;
-template void read_state<float>(const Rows<float>&, const Denominator<float>&,
-                                MatView<const float>, const Sink<float>&,
-                                float*) noexcept;
-template void read_state<double>(const Rows<double>&, const Denominator<double>&,
-                                 MatView<const double>, const Sink<double>&,
-                                 double*) noexcept;
-template int64_t linear_scratch<float>(int64_t, int64_t);
-template int64_t linear_scratch<double>(int64_t, int64_t);
+LAGWISE_INSTANTIATE(causal_linear)
+LAGWISE_INSTANTIATE(absorb)
+LAGWISE_INSTANTIATE(read_state)
+LAGWISE_INSTANTIATE(linear_scratch)
 
 }  // namespace lagwise::kernels
 #endif  // HWY_ONCE

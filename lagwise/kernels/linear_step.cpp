@@ -9,6 +9,7 @@
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
 #include "lagwise/kernels/chunk-inl.h"
+#include "lagwise/kernels/dispatch.h"
 #include "lagwise/kernels/rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -86,7 +87,7 @@ template <class T>
 void step_of(const Rows<T>& q, const Rows<T>& k, const Rows<T>& q_norm,
              const Rows<T>& k_norm, MatView<const T> v, const Decay<T>& decay,
              const Denominator<T>& denominator, MatView<T> s, MatView<T> out,
-             T* scratch) {
+             T* scratch) noexcept {
   const int64_t width = panel_width<T>();
   const auto load = [&](const Rows<T>& rows) HWY_ATTR {
     T* const at = scratch;
@@ -120,20 +121,11 @@ void step_of(const Rows<T>& q, const Rows<T>& k, const Rows<T>& q_norm,
                     scale, out.columns(e, e + 1));
 }
 
-}  // namespace
+template <class T>
+constexpr Kernels<linear_step<T>> kKernels = {{step_of<T>}};
 
-void step_f32(const Rows<float>& q, const Rows<float>& k, const Rows<float>& q_norm,
-              const Rows<float>& k_norm, MatView<const float> v,
-              const Decay<float>& decay, const Denominator<float>& denominator,
-              MatView<float> s, MatView<float> out, float* scratch) {
-  step_of(q, k, q_norm, k_norm, v, decay, denominator, s, out, scratch);
-}
-void step_f64(const Rows<double>& q, const Rows<double>& k, const Rows<double>& q_norm,
-              const Rows<double>& k_norm, MatView<const double> v,
-              const Decay<double>& decay, const Denominator<double>& denominator,
-              MatView<double> s, MatView<double> out, double* scratch) {
-  step_of(q, k, q_norm, k_norm, v, decay, denominator, s, out, scratch);
-}
+}  // namespace
+LAGWISE_KERNELS
 
 }  // namespace lagwise::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -141,27 +133,18 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lagwise::kernels {
 
-HWY_EXPORT(step_f32);
-HWY_EXPORT(step_f64);
+LAGWISE_CHOOSE
 
-template <>
-void linear_step<float>(const Rows<float>& q, const Rows<float>& k,
-                        const Rows<float>& q_norm, const Rows<float>& k_norm,
-                        MatView<const float> v, const Decay<float>& decay,
-                        const Denominator<float>& denominator, MatView<float> s,
-                        MatView<float> out, float* scratch) noexcept {
-  HWY_DYNAMIC_DISPATCH(step_f32)
-  (q, k, q_norm, k_norm, v, decay, denominator, s, out, scratch);
+template <class T>
+void linear_step(const Rows<T>& q, const Rows<T>& k, const Rows<T>& q_norm,
+                 const Rows<T>& k_norm, MatView<const T> v, const Decay<T>& decay,
+                 const Denominator<T>& denominator, MatView<T> s, MatView<T> out,
+                 T* scratch) noexcept {
+  chosen<T, linear_step<T>>(q, k, q_norm, k_norm, v, decay, denominator, s, out,
+                            scratch);
 }
-template <>
-void linear_step<double>(const Rows<double>& q, const Rows<double>& k,
-                         const Rows<double>& q_norm, const Rows<double>& k_norm,
-                         MatView<const double> v, const Decay<double>& decay,
-                         const Denominator<double>& denominator, MatView<double> s,
-                         MatView<double> out, double* scratch) noexcept {
-  HWY_DYNAMIC_DISPATCH(step_f64)
-  (q, k, q_norm, k_norm, v, decay, denominator, s, out, scratch);
-}
+
+LAGWISE_INSTANTIATE(linear_step)
 
 }  // namespace lagwise::kernels
 #endif  // HWY_ONCE

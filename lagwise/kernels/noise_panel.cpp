@@ -4,12 +4,15 @@
 #include <bit>
 #include <numbers>
 
+#include "lagwise/core/noise_series.h"
+
 // Highway compiles the rest of this file once per instruction set, and CMakeLists.txt
 // compiles it without contraction: a fused multiply-add would change the last bit.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "lagwise/kernels/noise_panel.cpp"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
+#include "lagwise/kernels/dispatch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {
@@ -22,7 +25,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// Where there are no vectors, single draws are all there is.
 template <class T>
 void panel_of(const NoiseRow& row, NoiseKind kind, int64_t first, int64_t count,
-              int64_t width, T* out) {
+              int64_t width, T* out) noexcept {
   for (int64_t l = 0; l < width; ++l) {
     const NoiseRow own = row.later(0, l);
     for (int64_t i = 0; i < count; ++i)
@@ -160,14 +163,11 @@ HWY_INLINE Real radius_of(Real e, Real s, Real series) {
 
 /// sqrt(-2 ln u(w))
 HWY_INLINE Four radius(const FourWords& w) {
-  static constexpr double kArtanh[] = {1,        1.0 / 3,  1.0 / 5,  1.0 / 7,
-                                       1.0 / 9,  1.0 / 11, 1.0 / 13, 1.0 / 15,
-                                       1.0 / 17, 1.0 / 19, 1.0 / 21};
   const Split a = split_uniform(w.a), b = split_uniform(w.b), c = split_uniform(w.c),
               d = split_uniform(w.d);
   const Four s{artanh_argument(a.m), artanh_argument(b.m), artanh_argument(c.m),
                artanh_argument(d.m)};
-  const Four series = polynomial(kArtanh, times(s, s));
+  const Four series = polynomial(noise_series::kArtanh, times(s, s));
   return {radius_of(a.e, s.a, series.a), radius_of(b.e, s.b, series.b),
           radius_of(c.e, s.c, series.c), radius_of(d.e, s.d, series.d)};
 }
@@ -222,32 +222,14 @@ HWY_INLINE void store(Real lower, Real upper, float* to) {
 /// radius, 1 and 3 the angle.
 template <class T>
 HWY_INLINE void store_normals(const Words& words, int64_t step, T* rows) {
-  static constexpr double kCos[] = {1,
-                                    -1.0 / 2,
-                                    1.0 / 24,
-                                    -1.0 / 720,
-                                    1.0 / 40320,
-                                    -1.0 / 3628800,
-                                    1.0 / 479001600,
-                                    -1.0 / 87178291200,
-                                    1.0 / 20922789888000};
-  static constexpr double kSin[] = {1,
-                                    -1.0 / 6,
-                                    1.0 / 120,
-                                    -1.0 / 5040,
-                                    1.0 / 362880,
-                                    -1.0 / 39916800,
-                                    1.0 / 6227020800,
-                                    -1.0 / 1307674368000,
-                                    1.0 / 355687428096000};
   const Four r = radius(halves(words.w0, words.w2));
   const FourWords w = halves(words.w1, words.w3);
   const FourWords q{quarters_of(w.a), quarters_of(w.b), quarters_of(w.c),
                     quarters_of(w.d)};
   const Four x{rest_of(w.a, q.a), rest_of(w.b, q.b), rest_of(w.c, q.c),
                rest_of(w.d, q.d)};
-  const Four square = times(x, x), c = polynomial(kCos, square);
-  const Four s = times(x, polynomial(kSin, square));
+  const Four square = times(x, x), c = polynomial(noise_series::kCos, square);
+  const Four s = times(x, polynomial(noise_series::kSin, square));
   const Pair a = turned(r.a, c.a, s.a, q.a), b = turned(r.b, c.b, s.b, q.b);
   store(a.cosine, b.cosine, rows);
   store(a.sine, b.sine, rows + step);
@@ -305,7 +287,7 @@ HWY_NOINLINE void four_rows(const NoiseRow::Counter& at, NoiseKind kind, int64_t
 
 template <class T>
 void panel_of(const NoiseRow& row, NoiseKind kind, int64_t first, int64_t count,
-              int64_t width, T* out) {
+              int64_t width, T* out) noexcept {
   constexpr int64_t kWidest = 64;  // of a vector of float, on any target
   const auto step = static_cast<int64_t>(hn::Lanes(U32()));
   const NoiseRow::Counter at = row.counter();
@@ -329,16 +311,11 @@ void panel_of(const NoiseRow& row, NoiseKind kind, int64_t first, int64_t count,
 
 #endif
 
-}  // namespace
+template <class T>
+constexpr Kernels<noise_panel<T>> kKernels = {{panel_of<T>}};
 
-void noise_panel_f32(const NoiseRow& row, NoiseKind kind, int64_t first, int64_t count,
-                     int64_t width, float* out) {
-  panel_of(row, kind, first, count, width, out);
-}
-void noise_panel_f64(const NoiseRow& row, NoiseKind kind, int64_t first, int64_t count,
-                     int64_t width, double* out) {
-  panel_of(row, kind, first, count, width, out);
-}
+}  // namespace
+LAGWISE_KERNELS
 
 }  // namespace lagwise::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -346,19 +323,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lagwise::kernels {
 
-HWY_EXPORT(noise_panel_f32);
-HWY_EXPORT(noise_panel_f64);
+LAGWISE_CHOOSE
 
-template <>
-void noise_panel<float>(const NoiseRow& row, NoiseKind kind, int64_t first,
-                        int64_t count, int64_t width, float* out) noexcept {
-  HWY_DYNAMIC_DISPATCH(noise_panel_f32)(row, kind, first, count, width, out);
+template <class T>
+void noise_panel(const NoiseRow& row, NoiseKind kind, int64_t first, int64_t count,
+                 int64_t width, T* out) noexcept {
+  chosen<T, noise_panel<T>>(row, kind, first, count, width, out);
 }
-template <>
-void noise_panel<double>(const NoiseRow& row, NoiseKind kind, int64_t first,
-                         int64_t count, int64_t width, double* out) noexcept {
-  HWY_DYNAMIC_DISPATCH(noise_panel_f64)(row, kind, first, count, width, out);
-}
+
+LAGWISE_INSTANTIATE(noise_panel)
 
 }  // namespace lagwise::kernels
 #endif  // HWY_ONCE

@@ -7,6 +7,7 @@
 #define HWY_TARGET_INCLUDE "lagwise/kernels/rms_norm.cpp"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
+#include "lagwise/kernels/dispatch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {
@@ -45,7 +46,7 @@ HWY_INLINE void each_column(int64_t cols, const Fn& fn) {
 
 template <class T>
 void norm_rows(MatView<const T> x, const T* HWY_RESTRICT gain, double eps, MatView<T> y,
-               T* HWY_RESTRICT inv_size) {
+               T* HWY_RESTRICT inv_size) noexcept {
   const int64_t cols = x.cols;
   for (int64_t i = 0; i < x.rows; ++i) {
     const T* HWY_RESTRICT from = x.row(i);
@@ -67,7 +68,7 @@ void norm_rows(MatView<const T> x, const T* HWY_RESTRICT gain, double eps, MatVi
 template <class T>
 void norm_gradient(MatView<const T> x, const T* HWY_RESTRICT gain,
                    const T* HWY_RESTRICT inv_size, MatView<const T> dy, MatView<T> dx,
-                   T* HWY_RESTRICT gain_gradient) {
+                   T* HWY_RESTRICT gain_gradient) noexcept {
   const int64_t cols = x.cols;
   for (int64_t i = 0; i < x.rows; ++i) {
     const T* HWY_RESTRICT at = x.row(i);
@@ -91,26 +92,12 @@ void norm_gradient(MatView<const T> x, const T* HWY_RESTRICT gain,
   }
 }
 
-}  // namespace
+template <class T>
+constexpr Kernels<rms_norm<T>, rms_norm_gradient<T>> kKernels = {{norm_rows<T>},
+                                                                 {norm_gradient<T>}};
 
-void rms_norm_f32(MatView<const float> x, const float* gain, double eps,
-                  MatView<float> y, float* inv_size) {
-  norm_rows<float>(x, gain, eps, y, inv_size);
-}
-void rms_norm_f64(MatView<const double> x, const double* gain, double eps,
-                  MatView<double> y, double* inv_size) {
-  norm_rows<double>(x, gain, eps, y, inv_size);
-}
-void rms_norm_gradient_f32(MatView<const float> x, const float* gain,
-                           const float* inv_size, MatView<const float> dy,
-                           MatView<float> dx, float* gain_gradient) {
-  norm_gradient<float>(x, gain, inv_size, dy, dx, gain_gradient);
-}
-void rms_norm_gradient_f64(MatView<const double> x, const double* gain,
-                           const double* inv_size, MatView<const double> dy,
-                           MatView<double> dx, double* gain_gradient) {
-  norm_gradient<double>(x, gain, inv_size, dy, dx, gain_gradient);
-}
+}  // namespace
+LAGWISE_KERNELS
 
 }  // namespace lagwise::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -118,35 +105,21 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lagwise::kernels {
 
-HWY_EXPORT(rms_norm_f32);
-HWY_EXPORT(rms_norm_f64);
-HWY_EXPORT(rms_norm_gradient_f32);
-HWY_EXPORT(rms_norm_gradient_f64);
+LAGWISE_CHOOSE
 
-template <>
-void rms_norm<float>(MatView<const float> x, const float* gain, double eps,
-                     MatView<float> y, float* inv_size) noexcept {
-  HWY_DYNAMIC_DISPATCH(rms_norm_f32)(x, gain, eps, y, inv_size);
+template <class T>
+void rms_norm(MatView<const T> x, const T* gain, double eps, MatView<T> y,
+              T* inv_size) noexcept {
+  chosen<T, rms_norm<T>>(x, gain, eps, y, inv_size);
 }
-template <>
-void rms_norm<double>(MatView<const double> x, const double* gain, double eps,
-                      MatView<double> y, double* inv_size) noexcept {
-  HWY_DYNAMIC_DISPATCH(rms_norm_f64)(x, gain, eps, y, inv_size);
+template <class T>
+void rms_norm_gradient(MatView<const T> x, const T* gain, const T* inv_size,
+                       MatView<const T> dy, MatView<T> dx, T* gain_gradient) noexcept {
+  chosen<T, rms_norm_gradient<T>>(x, gain, inv_size, dy, dx, gain_gradient);
 }
-template <>
-void rms_norm_gradient<float>(MatView<const float> x, const float* gain,
-                              const float* inv_size, MatView<const float> dy,
-                              MatView<float> dx, float* gain_gradient) noexcept {
-  HWY_DYNAMIC_DISPATCH(rms_norm_gradient_f32)
-  (x, gain, inv_size, dy, dx, gain_gradient);
-}
-template <>
-void rms_norm_gradient<double>(MatView<const double> x, const double* gain,
-                               const double* inv_size, MatView<const double> dy,
-                               MatView<double> dx, double* gain_gradient) noexcept {
-  HWY_DYNAMIC_DISPATCH(rms_norm_gradient_f64)
-  (x, gain, inv_size, dy, dx, gain_gradient);
-}
+
+LAGWISE_INSTANTIATE(rms_norm)
+LAGWISE_INSTANTIATE(rms_norm_gradient)
 
 }  // namespace lagwise::kernels
 #endif  // HWY_ONCE

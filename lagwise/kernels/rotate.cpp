@@ -7,6 +7,7 @@
 #define HWY_TARGET_INCLUDE "lagwise/kernels/rotate.cpp"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
+#include "lagwise/kernels/dispatch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {
@@ -111,7 +112,7 @@ HWY_NOINLINE void gradient_rows(MatView<const T> x, MatView<const T> g,
 
 template <class T>
 void rotate_any(MatView<const T> x, MatView<const T> table, Pairs pairs, bool opposite,
-                MatView<T> y) {
+                MatView<T> y) noexcept {
   if (pairs == Pairs::half) {
     if (opposite) return rotate_rows<Pairs::half, true>(x, table, y);
     return rotate_rows<Pairs::half, false>(x, table, y);
@@ -122,7 +123,7 @@ void rotate_any(MatView<const T> x, MatView<const T> table, Pairs pairs, bool op
 
 template <class T>
 void gradient_any(MatView<const T> x, MatView<const T> g, Pairs pairs, bool opposite,
-                  MatView<T> d_table) {
+                  MatView<T> d_table) noexcept {
   if (pairs == Pairs::half) {
     if (opposite) return gradient_rows<Pairs::half, true>(x, g, d_table);
     return gradient_rows<Pairs::half, false>(x, g, d_table);
@@ -131,24 +132,12 @@ void gradient_any(MatView<const T> x, MatView<const T> g, Pairs pairs, bool oppo
   gradient_rows<Pairs::interleaved, false>(x, g, d_table);
 }
 
-}  // namespace
+template <class T>
+constexpr Kernels<rotate<T>, rotate_gradient<T>> kKernels = {{rotate_any<T>},
+                                                             {gradient_any<T>}};
 
-void rotate_f32(MatView<const float> x, MatView<const float> table, Pairs pairs,
-                bool opposite, MatView<float> y) {
-  rotate_any(x, table, pairs, opposite, y);
-}
-void rotate_f64(MatView<const double> x, MatView<const double> table, Pairs pairs,
-                bool opposite, MatView<double> y) {
-  rotate_any(x, table, pairs, opposite, y);
-}
-void rotate_gradient_f32(MatView<const float> x, MatView<const float> g, Pairs pairs,
-                         bool opposite, MatView<float> d_table) {
-  gradient_any(x, g, pairs, opposite, d_table);
-}
-void rotate_gradient_f64(MatView<const double> x, MatView<const double> g, Pairs pairs,
-                         bool opposite, MatView<double> d_table) {
-  gradient_any(x, g, pairs, opposite, d_table);
-}
+}  // namespace
+LAGWISE_KERNELS
 
 }  // namespace lagwise::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -156,32 +145,21 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lagwise::kernels {
 
-HWY_EXPORT(rotate_f32);
-HWY_EXPORT(rotate_f64);
-HWY_EXPORT(rotate_gradient_f32);
-HWY_EXPORT(rotate_gradient_f64);
+LAGWISE_CHOOSE
 
-template <>
-void rotate<float>(MatView<const float> x, MatView<const float> table, Pairs pairs,
-                   bool opposite, MatView<float> y) noexcept {
-  HWY_DYNAMIC_DISPATCH(rotate_f32)(x, table, pairs, opposite, y);
+template <class T>
+void rotate(MatView<const T> x, MatView<const T> table, Pairs pairs, bool opposite,
+            MatView<T> y) noexcept {
+  chosen<T, rotate<T>>(x, table, pairs, opposite, y);
 }
-template <>
-void rotate<double>(MatView<const double> x, MatView<const double> table, Pairs pairs,
-                    bool opposite, MatView<double> y) noexcept {
-  HWY_DYNAMIC_DISPATCH(rotate_f64)(x, table, pairs, opposite, y);
+template <class T>
+void rotate_gradient(MatView<const T> x, MatView<const T> g, Pairs pairs, bool opposite,
+                     MatView<T> d_table) noexcept {
+  chosen<T, rotate_gradient<T>>(x, g, pairs, opposite, d_table);
 }
-template <>
-void rotate_gradient<float>(MatView<const float> x, MatView<const float> g, Pairs pairs,
-                            bool opposite, MatView<float> d_table) noexcept {
-  HWY_DYNAMIC_DISPATCH(rotate_gradient_f32)(x, g, pairs, opposite, d_table);
-}
-template <>
-void rotate_gradient<double>(MatView<const double> x, MatView<const double> g,
-                             Pairs pairs, bool opposite,
-                             MatView<double> d_table) noexcept {
-  HWY_DYNAMIC_DISPATCH(rotate_gradient_f64)(x, g, pairs, opposite, d_table);
-}
+
+LAGWISE_INSTANTIATE(rotate)
+LAGWISE_INSTANTIATE(rotate_gradient)
 
 }  // namespace lagwise::kernels
 #endif  // HWY_ONCE

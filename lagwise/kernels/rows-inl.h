@@ -16,7 +16,7 @@
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "lagwise/kernels/feature_map-inl.h"
-#include "lagwise/kernels/linear_attention.h"
+#include "lagwise/kernels/rows.h"
 #include "lagwise/kernels/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -142,20 +142,16 @@ HWY_INLINE void transpose_block(Tag tag, const T* from, int64_t from_step, T* to
     hn::StoreU(hn::InterleaveLower(tag, r0, r1), tag, to);
     hn::StoreU(hn::InterleaveUpper(tag, r0, r1), tag, to + to_step);
   } else {
-    const hn::RepartitionToWide<Tag> pairs;
     const auto r2 = hn::LoadU(tag, from + 2 * from_step);
     const auto r3 = hn::LoadU(tag, from + 3 * from_step);
-    const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(tag, r0, r1));
-    const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(tag, r2, r3));
-    const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(tag, r0, r1));
-    const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(tag, r2, r3));
-    const auto store = [&](auto column, int64_t j) HWY_ATTR {
-      hn::StoreU(hn::BitCast(tag, column), tag, to + j * to_step);
-    };
-    store(hn::InterleaveLower(pairs, low01, low23), 0);
-    store(hn::InterleaveUpper(pairs, low01, low23), 1);
-    store(hn::InterleaveLower(pairs, high01, high23), 2);
-    store(hn::InterleaveUpper(pairs, high01, high23), 3);
+    const auto low02 = hn::InterleaveLower(tag, r0, r2);
+    const auto low13 = hn::InterleaveLower(tag, r1, r3);
+    const auto high02 = hn::InterleaveUpper(tag, r0, r2);
+    const auto high13 = hn::InterleaveUpper(tag, r1, r3);
+    hn::StoreU(hn::InterleaveLower(tag, low02, low13), tag, to);
+    hn::StoreU(hn::InterleaveUpper(tag, low02, low13), tag, to + to_step);
+    hn::StoreU(hn::InterleaveLower(tag, high02, high13), tag, to + 2 * to_step);
+    hn::StoreU(hn::InterleaveUpper(tag, high02, high13), tag, to + 3 * to_step);
   }
 }
 

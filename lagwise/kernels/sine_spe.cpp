@@ -8,6 +8,7 @@
 #include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
+#include "lagwise/kernels/dispatch.h"
 #include "lagwise/kernels/sine_wave-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -269,7 +270,7 @@ HWY_NOINLINE void fold_rows(const SineHead& head, const SineMix<T>& mix, int64_t
 
 template <class T>
 void encode(const SineHead& head, const SineMix<T>& mix, const SineSide& side,
-            SineRows<const T> x, SineRows<T> y, SineScratch<T>& scratch) {
+            SineRows<const T> x, SineRows<T> y, SineScratch<T>& scratch) noexcept {
   const SineWork<T> work(head, mix, x.count, scratch.reals, scratch.doubles);
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
   const bool dense = mix.z != nullptr, counting = counts_up(side);
@@ -300,29 +301,18 @@ void encode(const SineHead& head, const SineMix<T>& mix, const SineSide& side,
   }
 }
 
-}  // namespace
+template <class T>
+SineScratchSize scratch_of(const SineHead& head, const SineMix<T>& mix, int64_t batch) {
+  const SineWork<T> work(head, mix, batch, nullptr, nullptr);
+  return {work.reals_used, work.doubles_used};
+}
 
-// Highway's tables hold plain functions, so each type has its own name.
-void sine_encode_f32(const SineHead& head, const SineMix<float>& mix,
-                     const SineSide& side, SineRows<const float> x, SineRows<float> y,
-                     SineScratch<float>& scratch) {
-  encode<float>(head, mix, side, x, y, scratch);
-}
-void sine_encode_f64(const SineHead& head, const SineMix<double>& mix,
-                     const SineSide& side, SineRows<const double> x, SineRows<double> y,
-                     SineScratch<double>& scratch) {
-  encode<double>(head, mix, side, x, y, scratch);
-}
-SineScratchSize sine_scratch_f32(const SineHead& head, const SineMix<float>& mix,
-                                 int64_t batch) {
-  const SineWork<float> work(head, mix, batch, nullptr, nullptr);
-  return {work.reals_used, work.doubles_used};
-}
-SineScratchSize sine_scratch_f64(const SineHead& head, const SineMix<double>& mix,
-                                 int64_t batch) {
-  const SineWork<double> work(head, mix, batch, nullptr, nullptr);
-  return {work.reals_used, work.doubles_used};
-}
+template <class T>
+constexpr Kernels<sine_scratch<T>, sine_encode<T>> kKernels = {{scratch_of<T>},
+                                                               {encode<T>}};
+
+}  // namespace
+LAGWISE_KERNELS
 
 }  // namespace lagwise::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -330,33 +320,21 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lagwise::kernels {
 
-HWY_EXPORT(sine_encode_f32);
-HWY_EXPORT(sine_encode_f64);
-HWY_EXPORT(sine_scratch_f32);
-HWY_EXPORT(sine_scratch_f64);
+LAGWISE_CHOOSE
 
-template <>
-SineScratchSize sine_scratch(const SineHead& head, const SineMix<float>& mix,
+template <class T>
+SineScratchSize sine_scratch(const SineHead& head, const SineMix<T>& mix,
                              int64_t batch) {
-  return HWY_DYNAMIC_DISPATCH(sine_scratch_f32)(head, mix, batch);
+  return chosen<T, sine_scratch<T>>(head, mix, batch);
 }
-template <>
-SineScratchSize sine_scratch(const SineHead& head, const SineMix<double>& mix,
-                             int64_t batch) {
-  return HWY_DYNAMIC_DISPATCH(sine_scratch_f64)(head, mix, batch);
+template <class T>
+void sine_encode(const SineHead& head, const SineMix<T>& mix, const SineSide& side,
+                 SineRows<const T> x, SineRows<T> y, SineScratch<T>& scratch) noexcept {
+  chosen<T, sine_encode<T>>(head, mix, side, x, y, scratch);
 }
-template <>
-void sine_encode(const SineHead& head, const SineMix<float>& mix, const SineSide& side,
-                 SineRows<const float> x, SineRows<float> y,
-                 SineScratch<float>& scratch) noexcept {
-  HWY_DYNAMIC_DISPATCH(sine_encode_f32)(head, mix, side, x, y, scratch);
-}
-template <>
-void sine_encode(const SineHead& head, const SineMix<double>& mix, const SineSide& side,
-                 SineRows<const double> x, SineRows<double> y,
-                 SineScratch<double>& scratch) noexcept {
-  HWY_DYNAMIC_DISPATCH(sine_encode_f64)(head, mix, side, x, y, scratch);
-}
+
+LAGWISE_INSTANTIATE(sine_scratch)
+LAGWISE_INSTANTIATE(sine_encode)
 
 }  // namespace lagwise::kernels
 #endif  // HWY_ONCE

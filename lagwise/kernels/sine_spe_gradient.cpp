@@ -8,6 +8,7 @@
 #define HWY_TARGET_INCLUDE "lagwise/kernels/sine_spe_gradient.cpp"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
+#include "lagwise/kernels/dispatch.h"
 #include "lagwise/kernels/sine_wave-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -146,7 +147,7 @@ HWY_INLINE void feature_gradient(const SineHead& head, const GroupGradient<T>& o
 template <class T>
 void gradient(const SineHead& head, const SineMix<T>& mix, const SineSide& side,
               SineRows<const T> x, SineRows<const T> dy, SineRows<T> dx,
-              const SineGradients& to, SineScratch<T>& scratch) {
+              const SineGradients& to, SineScratch<T>& scratch) noexcept {
   const SineWork<T> work(head, mix, 1, scratch.reals, scratch.doubles);
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
   const bool counting = counts_up(side);
@@ -170,20 +171,11 @@ void gradient(const SineHead& head, const SineMix<T>& mix, const SineSide& side,
   }
 }
 
-}  // namespace
+template <class T>
+constexpr Kernels<sine_gradient<T>> kKernels = {{gradient<T>}};
 
-void sine_gradient_f32(const SineHead& head, const SineMix<float>& mix,
-                       const SineSide& side, SineRows<const float> x,
-                       SineRows<const float> dy, SineRows<float> dx,
-                       const SineGradients& to, SineScratch<float>& scratch) {
-  gradient<float>(head, mix, side, x, dy, dx, to, scratch);
-}
-void sine_gradient_f64(const SineHead& head, const SineMix<double>& mix,
-                       const SineSide& side, SineRows<const double> x,
-                       SineRows<const double> dy, SineRows<double> dx,
-                       const SineGradients& to, SineScratch<double>& scratch) {
-  gradient<double>(head, mix, side, x, dy, dx, to, scratch);
-}
+}  // namespace
+LAGWISE_KERNELS
 
 }  // namespace lagwise::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -191,23 +183,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lagwise::kernels {
 
-HWY_EXPORT(sine_gradient_f32);
-HWY_EXPORT(sine_gradient_f64);
+LAGWISE_CHOOSE
 
-template <>
-void sine_gradient(const SineHead& head, const SineMix<float>& mix,
-                   const SineSide& side, SineRows<const float> x,
-                   SineRows<const float> dy, SineRows<float> dx,
-                   const SineGradients& to, SineScratch<float>& scratch) noexcept {
-  HWY_DYNAMIC_DISPATCH(sine_gradient_f32)(head, mix, side, x, dy, dx, to, scratch);
+template <class T>
+void sine_gradient(const SineHead& head, const SineMix<T>& mix, const SineSide& side,
+                   SineRows<const T> x, SineRows<const T> dy, SineRows<T> dx,
+                   const SineGradients& to, SineScratch<T>& scratch) noexcept {
+  chosen<T, sine_gradient<T>>(head, mix, side, x, dy, dx, to, scratch);
 }
-template <>
-void sine_gradient(const SineHead& head, const SineMix<double>& mix,
-                   const SineSide& side, SineRows<const double> x,
-                   SineRows<const double> dy, SineRows<double> dx,
-                   const SineGradients& to, SineScratch<double>& scratch) noexcept {
-  HWY_DYNAMIC_DISPATCH(sine_gradient_f64)(head, mix, side, x, dy, dx, to, scratch);
-}
+
+LAGWISE_INSTANTIATE(sine_gradient)
 
 }  // namespace lagwise::kernels
 #endif  // HWY_ONCE

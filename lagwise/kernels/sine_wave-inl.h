@@ -13,6 +13,7 @@
 
 #include "hwy/highway.h"
 #include "lagwise/kernels/rows-inl.h"
+#include "lagwise/kernels/scratch.h"
 #include "lagwise/kernels/sine_spe.h"
 #include "lagwise/kernels/tile-inl.h"
 
@@ -42,32 +43,30 @@ struct SineWork {
   T* offset;              // [J]           position minus the tile's first
   double* frequency;      // [pairs], padded with zeros
   double* phase;          // [pairs]
-  int64_t reals_used = 0, doubles_used = 0;
+  int64_t reals_used, doubles_used;
 
   /// Without memory (null), only counts what would be used.
   SineWork(const SineHead& head, const SineMix<T>& mix, int64_t batch, T* reals,
            double* doubles)
       : panels(round_up(mix.width, panel_width<T>()) / panel_width<T>()),
         pairs(round_up(head.d * head.sines, panel_width<T>())) {
-    const auto take = [](auto* from, int64_t& used, int64_t n) {
-      auto* const at = from ? from + used : nullptr;
-      used += round_up(n, 16);
-      return at;
-    };
+    Scratch<T> real(reals);
+    Scratch<double> wide(doubles);
     const int64_t width = panel_width<T>();
-    steps = take(reals, reals_used, 2 * pairs * kTile);
-    base = take(reals, reals_used, 2 * pairs);
-    wave = take(reals, reals_used, head.features() * kTile);
-    mixed = take(reals, reals_used, std::min(head.d, kGroup) * head.waves() * kTile);
-    x = take(reals, reals_used, head.d * kTile);
-    dx = take(reals, reals_used, head.d * kTile);
-    sum = take(reals, reals_used, std::max<int64_t>(batch, 1) * panels * width * kTile);
-    code = take(reals, reals_used, 16 * 16 * width);
-    packed = take(reals, reals_used,
-                  mix.z != nullptr ? panels * width * head.features() : 0);
-    offset = take(reals, reals_used, kTile);
-    frequency = take(doubles, doubles_used, pairs);
-    phase = take(doubles, doubles_used, pairs);
+    steps = real.take(2 * pairs * kTile);
+    base = real.take(2 * pairs);
+    wave = real.take(head.features() * kTile);
+    mixed = real.take(std::min(head.d, kGroup) * head.waves() * kTile);
+    x = real.take(head.d * kTile);
+    dx = real.take(head.d * kTile);
+    sum = real.take(std::max<int64_t>(batch, 1) * panels * width * kTile);
+    code = real.take(16 * 16 * width);
+    packed = real.take(mix.z != nullptr ? panels * width * head.features() : 0);
+    offset = real.take(kTile);
+    frequency = wide.take(pairs);
+    phase = wide.take(pairs);
+    reals_used = real.used();
+    doubles_used = wide.used();
   }
 };
 
@@ -213,25 +212,6 @@ HWY_INLINE void load_angles(const SineHead& head, const SineSide& side,
   std::fill(std::copy_n(side.phase, pairs, work.phase), work.phase + work.pairs, 0.0);
 }
 
-#if HWY_TARGET != HWY_SCALAR
-/// to[c * to_step + r] = from[r * from_step + c] for 4 x 4 floats.
-HWY_INLINE void turn_4x4(const float* from, int64_t from_step, float* to,
-                         int64_t to_step) {
-  const hn::CappedTag<float, 4> tag;
-  const auto r0 = hn::LoadU(tag, from), r1 = hn::LoadU(tag, from + from_step);
-  const auto r2 = hn::LoadU(tag, from + 2 * from_step);
-  const auto r3 = hn::LoadU(tag, from + 3 * from_step);
-  const auto low02 = hn::InterleaveLower(tag, r0, r2);
-  const auto low13 = hn::InterleaveLower(tag, r1, r3);
-  const auto high02 = hn::InterleaveUpper(tag, r0, r2);
-  const auto high13 = hn::InterleaveUpper(tag, r1, r3);
-  hn::StoreU(hn::InterleaveLower(tag, low02, low13), tag, to);
-  hn::StoreU(hn::InterleaveUpper(tag, low02, low13), tag, to + to_step);
-  hn::StoreU(hn::InterleaveLower(tag, high02, high13), tag, to + 2 * to_step);
-  hn::StoreU(hn::InterleaveUpper(tag, high02, high13), tag, to + 3 * to_step);
-}
-#endif
-
 /// to[c * to_step + r] = from[r * from_step + c], rows x cols.
 template <class T>
 HWY_NOINLINE void turn_block(const T* from, int64_t from_step, int64_t rows,
@@ -243,7 +223,8 @@ HWY_NOINLINE void turn_block(const T* from, int64_t from_step, int64_t rows,
     for (int64_t c = 0; c < fours; c += 4) {
       int64_t r = 0;
       for (; r + 4 <= rows; r += 4)
-        turn_4x4(from + r * from_step + c, from_step, to + c * to_step + r, to_step);
+        transpose_block(hn::CappedTag<T, 4>(), from + r * from_step + c, from_step,
+                        to + c * to_step + r, to_step);
       for (; r < rows; ++r)
         for (int64_t i = c; i < c + 4; ++i)
           to[i * to_step + r] = from[r * from_step + i];
