@@ -10,8 +10,8 @@
 //
 // Shapes   query_kernel (a), key_kernel (b) [H D, 1, kernel..], gate [H, D] per layer;
 //          q', k' [B, H, N, R]. On a grid n, j and tau have 2 or 3 coordinates.
-// Scale    1 / sqrt(R) in exact attention: the logit is then the usual one, sum_d q k P
-//          / sqrt(D), in expectation. Feature maps with a temperature apply it as
+// Scale    1 / sqrt(R) in exact attention: the logit is then, in expectation, the usual
+//          one, sum_d q k P / sqrt(D). Feature maps with a temperature apply it as
 //          R^(-1/4) to either side.
 // Cost     docs/maths/conv_spe.md; a step of decoding is the same at any position.
 // Options  kernel (128; 7x7 on an image, 3x3x3): its axes are those of the grid;
@@ -300,8 +300,8 @@ class ConvSpe : public Encoding {
     return layers.empty() ? Tensor() : at::stack(layers, 0);
   }
 
-  /// Of (R, H D, 4 kernel + size, ..) those that matter, [H, D, kernel - 1 + size, ..,
-  /// R].
+  /// Of given samples (R, H D, 4 kernel + size, ..) those that are used:
+  /// [H, D, kernel - 1 + size, .., R].
   Tensor used_samples(const Tensor& given) const {
     const auto axes = static_cast<int64_t>(taps().size());
     const int64_t h = shape().heads, d = shape().dim;

@@ -9,8 +9,8 @@ namespace lagwise {
 
 /// The powers of a permutation pi, of any exponent, from its cycles: an element at
 /// place o of a cycle of length L goes to place (o + s) mod L under pi^s. No table of
-/// powers is kept, so positions have no limit; and the same code for s = 10 and s =
-/// 10^12.
+/// powers is kept, so positions have no limit; and the same code serves s = 10
+/// and s = 10^12.
 class PermutationPowers {
  public:
   /// std::invalid_argument if `pi` is not a permutation of 0..size-1.

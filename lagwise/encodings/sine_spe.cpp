@@ -8,9 +8,9 @@
 // where not gated. `scale` is R^(-1/2), so exact attention gets the usual D^(-1/2).
 //
 // Shapes  q', k' [B, H, N, R]; R = realizations, or (2K+1) D (2K D ungated) if exact.
-// Cost    O(N H D R K), without the code [N, H, D, R]; a sketch O(N H D K); any
-// position. Options noise gaussian: the paper's. sketch: the features are permuted,
-// signed and
+// Cost    O(N H D R K), without the code [N, H, D, R]; a sketch O(N H D K); the same
+//         at any position.
+// Options noise gaussian: the paper's. sketch: the features are permuted, signed and
 //         folded into R bins. exact: no noise at all. auto: exact where its width is
 //         at most 1.5 R, else sketch.
 //         init paper: periods of about 110. wide: periods log-uniform from 4 to 512,

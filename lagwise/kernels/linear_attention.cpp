@@ -65,8 +65,9 @@ HWY_INLINE void fade_channels(const Fade<T>& fade, int64_t rows, int64_t lead,
   }
 }
 
-/// Columns that decay apart: o = g^(a + lead) q S + sum_b A_ab g^(a - b) v_b, with g
-/// per column.
+/// Columns that decay apart, with g per column:
+///
+///     o = g^(a + lead) q S + sum_b A_ab g^(a - b) v_b
 template <class T>
 HWY_NOINLINE void read_fading_columns(const Fade<T>& fade, const T* column, const T* v,
                                       int64_t rows, int64_t lead, const T* s,

@@ -20,7 +20,7 @@ enum class NoiseKind { normal, sign };
 /// Requires  width a multiple of the lanes of a vector of float (one panel is);
 ///           positions and realisations in the range of NoiseRow.
 /// Cost      about 6 instructions a sign, 18 a normal on AVX2: an eighth of single
-/// draws.
+///           draws.
 template <class T>
 void noise_panel(const NoiseRow& row, NoiseKind kind, int64_t first, int64_t count,
                  int64_t width, T* out) noexcept;

@@ -209,8 +209,9 @@ HWY_NOINLINE void multiply(Left<T> a, const T* b, int64_t b_step, T* c, int64_t 
   }
 }
 
-/// What rows of a chunk read: factor_a (fade_a (base_a + q_a S) + sum_{b <= a} A_ab
-/// v_b).
+/// What the rows a of a chunk read:
+///
+///     factor_a (fade_a (base_a + q_a S) + sum_{b <= a} A_ab v_b)
 template <class T>
 struct CausalRead {
   Left<T> q;       ///< [C, depth]

@@ -242,8 +242,8 @@ class Backward {
     if (r.data) fade_to_first(head, r);
   }
 
-  // d_decay_d = sum_i q_id (dS_i / dlog g_d) [d_out_i | d_den_i] + <dS_N / dlog g_d,
-  // d_s1>
+  // d_decay_d = sum_i q_id (dS_i / dlog g_d) [d_out_i | d_den_i]
+  //             + <dS_N / dlog g_d, d_s1>
   void decay_pass(Strip strip, T* own) const {
     const int64_t cols = strip.end - strip.begin;
     T* const space = own + kernels::decay_gradient_scratch<T>(width_, cols);
