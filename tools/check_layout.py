@@ -61,10 +61,10 @@ def of_file(root, path):
 
 
 def is_registered(path):
-    """One encoding, or one feature map, per file."""
+    """One encoding per file."""
     if path.suffix != ".cpp" or is_test(path):
         return False
-    return path.parts[:2] == ("lagwise", "encodings") or path.name.endswith("_feature_map.cpp")
+    return path.parts[:2] == ("lagwise", "encodings")
 
 
 def check(root):
