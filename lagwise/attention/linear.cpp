@@ -78,6 +78,7 @@ LinearAttention::LinearAttention(Spec spec, const AttentionShape& shape)
   if (spec.take("qk_bias", false))
     q_bias_ = ones(shape.heads, shape.dim), k_bias_ = ones(shape.heads, shape.dim);
   spec.finish();
+  options_ = spec.options();
   if (!(eps_ >= 0))
     throw std::invalid_argument("linear: expected eps >= 0, got " +
                                 std::to_string(eps_));

@@ -65,6 +65,10 @@ class LinearAttention {
   LinearAttention(std::string_view text, const AttentionShape& shape);
 
   const FeatureMap& map() const { return *map_; }
+
+  /// The options of the text, with their defaults.
+  const std::vector<Spec::Option>& options() const { return options_; }
+
   bool divides() const { return divides_; }
   bool fuses() const { return !map_->fused().empty(); }
 
@@ -118,6 +122,7 @@ class LinearAttention {
   std::string eps_mode_;
   OutputNorm norm_;
   at::Tensor q_bias_, k_bias_;  // [H, D]
+  std::vector<Spec::Option> options_;
 
   LinearAttention(Spec spec, const AttentionShape& shape);
 };

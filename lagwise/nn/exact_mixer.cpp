@@ -41,9 +41,8 @@ int64_t length_of(const at::Tensor& lengths, int64_t b, int64_t all) {
 
 class ExactMixer : public Mixer {
  public:
-  ExactMixer(std::string_view text, std::shared_ptr<Encoding> encoding, Layer layer)
+  ExactMixer(Spec& spec, std::shared_ptr<Encoding> encoding, Layer layer)
       : encoding_(std::move(encoding)), layer_(std::move(layer)) {
-    Spec spec(text);
     const int64_t window = spec.take("window", 0);
     if (window < 0)
       throw std::invalid_argument("exact: expected window >= 0 (0: all keys), got " +
@@ -181,12 +180,19 @@ class ExactMixer : public Mixer {
 const RegisterMixer registered({
     .name = "exact",
     .summary = "softmax over all pairs, a cache that grows",
+    .options =
+        [] {
+          Spec spec("exact");
+          const ExactMixer made(spec, nullptr, {});
+          return spec.options();
+        },
     .serves = [](const Traits& encoding, bool) { return encoding.exact; },
     .feature_width = [](std::string_view, int64_t dim) { return dim; },
     .make = [](std::string_view text, const MixerPlace&,
                std::shared_ptr<Encoding> encoding,
                Layer layer) -> std::unique_ptr<Mixer> {
-      return std::make_unique<ExactMixer>(text, std::move(encoding), std::move(layer));
+      Spec spec(text);
+      return std::make_unique<ExactMixer>(spec, std::move(encoding), std::move(layer));
     },
 });
 

@@ -169,6 +169,7 @@ class LinearMixer : public Mixer {
 const RegisterMixer registered({
     .name = "linear",
     .summary = "linear time, a state of constant size",
+    .options = [] { return LinearAttention("linear", {}).options(); },
     .serves =
         [](const Traits& encoding, bool causal) {
           return causal ? encoding.linear_causal : encoding.linear_full;

@@ -55,6 +55,7 @@ struct MixerPlace {
 struct MixerRow {
   std::string_view name;
   std::string_view summary;
+  std::vector<Spec::Option> (*options)();  ///< with their defaults
   bool (*serves)(const Traits& encoding, bool causal);
   /// The width of the rows an encoding after the feature map sees, of heads of width D.
   int64_t (*feature_width)(std::string_view text, int64_t dim);
