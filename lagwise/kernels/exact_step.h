@@ -47,7 +47,7 @@ void exact_step(const StepHead<T, S>& head, int64_t begin, int64_t end, T* parti
 template <class T>
 void exact_step_join(const T* partials, int64_t count, int64_t e, T* out) noexcept;
 
-/// Keys between two looks at the largest score.
+/// Keys whose scores are formed before the largest score so far is updated.
 inline constexpr int64_t kStepKeys = 256;
 
 }  // namespace lagwise::kernels

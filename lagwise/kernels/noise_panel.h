@@ -11,10 +11,10 @@ enum class NoiseKind { normal, sign };
 
 /// The noise of many realisations at once, a row of numbers per position:
 ///
-///     out[i width + l] = draw(first + i) of the row that stands l realisations on
+///     out[i width + l] = draw(first + i) of realisation l, counted from that of `row`
 ///
-/// to the bit what NoiseRow draws, rounded to T. Realisations lie side by side in a
-/// vector, so that one run of Philox serves four positions of all its lanes and
+/// with the same bits as NoiseRow draws, rounded to T. Realisations lie side by side in
+/// a vector, so that one run of Philox serves four positions of all its lanes and
 /// nothing is shuffled afterwards.
 ///
 /// Requires  width a multiple of the lanes of a vector of float (one panel is);

@@ -48,7 +48,7 @@ struct SineSide {
   const double* phase = nullptr;      ///< [D, K] in turns; null: 0
 };
 
-/// Gradients of the waves, added to.
+/// Where the gradients of the waves are added.
 struct SineGradients {
   double* frequency = nullptr;  ///< [D, K]
   double* amplitude = nullptr;  ///< [D, K]
@@ -56,9 +56,9 @@ struct SineGradients {
   double* constant = nullptr;   ///< [D]; null: not gated
 };
 
-/// What calls on the same head share, so that queries and keys use one table of
-/// cosines and one packed matrix: zero it to start. `reals` and `doubles` are as
-/// long as sine_scratch says.
+/// Memory that the calls for one head share, so that queries and keys use one table of
+/// cosines and one packed matrix. Give each head a new one, with `reals` and `doubles`
+/// as long as sine_scratch says.
 template <class T>
 struct SineScratch {
   T* reals = nullptr;

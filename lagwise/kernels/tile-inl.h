@@ -190,7 +190,7 @@ HWY_INLINE void tile_of(int64_t rows, Left<T> a, const T* b, int64_t b_step, T* 
   }
 }
 
-/// Nothing to do between two tiles.
+/// A `meanwhile` (see below) that does nothing between two tiles.
 struct Idle {
   void few() const {}
 };
@@ -267,7 +267,7 @@ HWY_INLINE void causal_tile_of(int64_t rows, const CausalRead<T>& read, int64_t 
   }
 }
 
-/// out[rows, panel] = what `read` says.
+/// out[rows, panel] = the formula of CausalRead, tile by tile.
 template <class T, class Meanwhile>
 HWY_NOINLINE void read_causal(const CausalRead<T>& read, int64_t rows, T* out,
                               int64_t out_step, Meanwhile&& meanwhile) {
