@@ -16,7 +16,7 @@ using kernels::ConvProblem;
 using kernels::ConvRows;
 using kernels::ConvWindow;
 
-/// Some rows of one side or of both, by all heads: `first` and `count` of them.
+/// A stretch of rows, `count` from `first` on, that all heads go through.
 struct Stretch {
   ConvWindow window;
   int64_t first, count;
