@@ -27,7 +27,7 @@
 //         [reflections, D]), "permutation" (int64 [D], y_j = x[pi(j)] at position 1).
 // Options lambda (rotation), p (identity), angles fixed | learned, type (a), spread
 //         (false), base (10000), vectors fixed | learned, reflections (1), decay
-//         (none), horizon (0; Placement.horizon goes before).
+//         (none), horizon (0); a horizon of the Placement takes precedence.
 // Paper   Qin et al., "Linearized Relative Positional Encoding", TMLR 2023,
 //         arXiv:2307.09270; LRPE-d: Qin et al., 2023, arXiv:2307.14995.
 // Maths   docs/maths/lrpe.md

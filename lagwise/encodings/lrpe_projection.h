@@ -8,8 +8,8 @@
 
 namespace lagwise {
 
-/// The unitary P of LRPE that queries and keys pass before they are turned. A product
-/// of two passed vectors is what it was: P^H P = 1.
+/// The unitary matrix P of LRPE that queries and keys are multiplied by before they are
+/// turned. It leaves their products as they were, since P^H P = 1.
 ///
 ///     identity     y = x
 ///     householder  y = (1 - 2 u_k u_k^T) ... (1 - 2 u_1 u_1^T) x,  u = v / |v|

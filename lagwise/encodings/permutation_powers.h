@@ -32,7 +32,7 @@ class PermutationPowers {
 
  private:
   struct Place {
-    int64_t begin = 0, length = 1, offset = 0;  // of the cycle in cycles_, and in it
+    int64_t begin = 0, length = 1, offset = 0;  // its cycle in cycles_, its place there
   };
   std::vector<Place> places_;    // by element
   std::vector<int64_t> cycles_;  // one after another

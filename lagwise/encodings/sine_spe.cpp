@@ -225,7 +225,8 @@ class SineSpe : public Encoding {
     return mixing;
   }
 
-  /// The slopes of ALiBi, as a decay and as the bias that is the same kernel.
+  /// Adds the slopes of ALiBi: a decay for linear attention, and the same penalty as a
+  /// bias for exact attention.
   void damp(Encoded& out, const Placement& at, int64_t n, int64_t m) const {
     const Tensor log_factor = head_decay("alibi", shape().heads, 0, 1);
     const Tensor distance = lags_between(at, n, m).abs();
