@@ -16,11 +16,11 @@
 namespace lagwise::nn {
 namespace {
 
-/// A cache for each sequence, since they may differ in length; of cross attention one
-/// for all.
+/// One cache for each sequence, since they may differ in length; in cross attention one
+/// cache for the whole batch.
 struct ExactMemory : MixerState {
   std::vector<KeyValueCache> caches;
-  at::Tensor key_lengths;  // of cross attention
+  at::Tensor key_lengths;  // [B] in cross attention
   int64_t bytes() const override {
     int64_t sum = 0;
     for (const KeyValueCache& cache : caches)
@@ -134,8 +134,8 @@ class ExactMixer : public Mixer {
     return x.lag_bias.defined() || x.lag_keys.defined() || x.lag_values.defined();
   }
 
-  /// Raw queries q [1, H, N, D], encoded, with the tables of their lags to `keys` keys
-  /// that are encoded already: tables depend on the number of keys alone.
+  /// Encodes raw queries q [1, H, N, D] and makes the tables of their lags to `keys`
+  /// keys. The keys themselves are encoded already; tables depend on their number alone.
   Encoded with_tables(const at::Tensor& q, int64_t keys, const Placement& at,
                       const Draw& draw) const {
     const at::Tensor blank =
