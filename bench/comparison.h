@@ -12,7 +12,7 @@
 
 namespace lagwise::bench {
 
-/// What is timed. It returns what it computed, so that memory can be told apart.
+/// What is timed. It returns its results, so that they are not counted as its memory.
 using Call = std::function<std::vector<at::Tensor>()>;
 
 struct Shape {
@@ -24,8 +24,8 @@ struct Baseline {
   std::string name;
   Call call;
   int threads = 1;
-  double times = 1;     ///< its time counts so often: 64 calls of a 64th of the length
-  double floor_ms = 0;  ///< slowest that is fair; 0: as `floors.h` says, if it does
+  double times = 1;     ///< factor on its time: 64 if it ran on a 64th of the length
+  double floor_ms = 0;  ///< a slower baseline is unfair; 0: `floors.h` decides
   bool weigh = true;    ///< call it once more to count its memory
 };
 

@@ -10,9 +10,8 @@ namespace lagwise::bench {
 /// are formed for every position, [1, N, H, D, R] each, gated, multiplied by queries
 /// and keys, and summed over D.
 ///
-///     code_q(n) = [cos(2 pi f n + offset), sin(2 pi f n + offset)] gain z / (sqrt(2K)
-///                 (R D)^(1/4))                                   one product per (h,
-///                 d)
+///     wave(n)   = [cos(2 pi f n + offset), sin(2 pi f n + offset)] gain
+///     code_q(n) = wave(n) z / (sqrt(2K) (R D)^(1/4))          one product per (h, d)
 ///     q'(n)     = sum_d q_d(n) (sqrt(1 - g_d) code_q,d(n) + sqrt(g_d) eps_d)
 ///
 /// Paper  Liutkus et al., "Relative Positional Encoding for Transformers with Linear

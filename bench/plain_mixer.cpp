@@ -56,6 +56,10 @@ void register_plain_mixer() {
   static const nn::RegisterMixer registered({
       .name = "plain",
       .summary = "causal linear attention in plain torch (a baseline)",
+      .options =
+          [] {
+            return std::vector<Spec::Option>{{"map", "elu1", "text"}};
+          },
       .serves =
           [](const Traits& encoding, bool causal) {
             return causal && encoding.stage == Traits::Stage::before_map;

@@ -41,6 +41,7 @@ cmake -G Ninja -S "$root/examples" -B "$work/examples" \
 cmake --build "$work/examples"
 "$work/examples/own_module"
 "$work/examples/kernels_only"
+"$work/examples/from_scratch"
 "$work/moved/bin/lagwise" --version
 
 echo "-- without torch"
@@ -48,6 +49,7 @@ cmake -G Ninja -S "$root/examples" -B "$work/kernels" -DKERNELS_ONLY=ON \
   -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$work/moved" >"$work/log" || { cat "$work/log"; exit 1; }
 cmake --build "$work/kernels"
 "$work/kernels/kernels_only"
+"$work/kernels/from_scratch"
 if grep Torch "$work/kernels/CMakeCache.txt"; then
   fail "the component kernels looks for torch"
 fi

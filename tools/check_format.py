@@ -25,6 +25,7 @@ def check(root):
 CASES = [
     ({"a.cpp": "int  main( ) {return 0;}\n"}, "a.cpp: run"),
     ({"a.cpp": "int main() { return 0; }\n"}, None),
+    ({"a.cpp": "//     f(x) = " + "x^2 + " * 20 + "1\n"}, None),  # formulas are not wrapped
 ]
 
 if __name__ == "__main__":

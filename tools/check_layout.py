@@ -15,6 +15,7 @@ TEXT = LIMITED | {".sh", ".cmake", ".txt", ".md", ".json", ".toml", ""}
 MARKER = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.])/(home|root|work|Users)" r"/\w")
 PRINTS = re.compile(r"\bstd::(cout|cerr|clog|printf|puts)\b|(?<![\w:.>])(f?printf|puts)\s*\(|<iostream>")
+LINK = re.compile(r"\]\((?!https?://)([^)#\s]+)")  # of a page, to a file of the repository
 NOT_A_FUNCTION = re.compile(r"^\s*(namespace|class|struct|union|enum|extern|if|for|while|switch"
                             r"|do|else|return|case|default|#|//|template\s*<[^>]*>\s*(class|struct))\b")
 
@@ -55,16 +56,19 @@ def of_file(root, path):
     below_cli = path.parts[0] == "lagwise" and path.parts[1] != "cli"
     if below_cli and path.suffix in tree.SOURCES and not is_test(path) and PRINTS.search(text):
         found.append(f"{path}: prints ({PRINTS.search(text).group()}); only cli/ does")
+    if path.suffix == ".md":
+        found += [f"{path}: links to {link}, which is not there" for link in LINK.findall(text)
+                  if not (root / path.parent / link).exists()]
     if is_registered(path) and not (root / path.with_name(path.stem + "_test.cpp")).exists():
         found.append(f"{path}: no {path.stem}_test.cpp beside it")
     return found
 
 
 def is_registered(path):
-    """One encoding, or one feature map, per file."""
+    """One encoding per file."""
     if path.suffix != ".cpp" or is_test(path):
         return False
-    return path.parts[:2] == ("lagwise", "encodings") or path.name.endswith("_feature_map.cpp")
+    return path.parts[:2] == ("lagwise", "encodings")
 
 
 def check(root):
@@ -94,9 +98,11 @@ CASES = [
     ({"lagwise/core/a.cpp": "// TO" "DO: later\n"}, "marker"),
     ({"tools/a.sh": "cd /home" "/me\n"}, "path of one machine"),
     ({"lagwise/encodings/rope.cpp": ""}, "no rope_test.cpp"),
+    ({"docs/a.md": "see [b](maths/b.md)\n"}, "links to maths/b.md"),
     ({"lagwise/encodings/rope.cpp": "", "lagwise/encodings/rope_test.cpp": "",
       "lagwise/cli/main.cpp": "void f() { std::cout << 1; }\n",
-      "lagwise/core/a.cpp": "void f() { std::snprintf(b, 1, c); }\n"}, None),
+      "lagwise/core/a.cpp": "void f() { std::snprintf(b, 1, c); }\n",
+      "docs/a.md": "[core](../lagwise/core/a.cpp#L1), [far](https://x.org/y)\n"}, None),
 ]
 
 if __name__ == "__main__":

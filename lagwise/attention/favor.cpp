@@ -112,7 +112,7 @@ const RegisterFeatureMap positive({
 });
 const RegisterFeatureMap two_sided({
     .name = "favor_two_sided",
-    .summary = "the same with each direction and its opposite: less noise",
+    .summary = "positive features of each direction and its opposite: less noise",
     .paper = "arXiv:2009.14794",
     .make = [](Spec& spec) { return make(spec, "two_sided"); },
 });

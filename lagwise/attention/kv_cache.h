@@ -26,8 +26,8 @@ class KeyValueCache {
   at::Tensor keys() const;    ///< [B, H, length, D], a view
   at::Tensor values() const;  ///< [B, H, length, E], a view
 
-  /// One token: q [B, H, 1, D] from the encoding of this row against all keys, with
-  /// its scale and tables (`k` of it is ignored). Returns [B, H, 1, E].
+  /// One token: x.q [B, H, 1, D] attends to all keys, with the scale and the tables by
+  /// lag of x (x.k is ignored). Returns [B, H, 1, E].
   at::Tensor step(const Encoded& encoded, c10::optional<int64_t> window = {}) const;
 
  private:

@@ -19,7 +19,8 @@
 namespace lagwise {
 namespace {
 
-/// "favor:features=256;norms=chi": inside another spec ',' is taken.
+/// "favor:features=256;norms=chi": the options of a map are divided by ';', because ','
+/// divides those of the attention around it.
 std::unique_ptr<FeatureMap> nested_map(Spec& spec) {
   std::string text = spec.take("map", "elu1");
   std::replace(text.begin(), text.end(), ';', ',');
@@ -32,8 +33,8 @@ at::Tensor scaled(const Features& f) {
   return f.x * f.log_scale.exp().unsqueeze(-1);
 }
 
-/// The same but for one factor a head, which a quotient does not see and which keeps
-/// the largest in range.
+/// The same, with the largest scale of each head taken out: that keeps them in range,
+/// and cancels in num / den.
 at::Tensor scaled_to_one(const Features& f) {
   if (!f.log_scale.defined() || f.log_scale.numel() == 0) return f.x;
   const at::Tensor most = f.log_scale.detach().amax(-1, true);
@@ -78,6 +79,7 @@ LinearAttention::LinearAttention(Spec spec, const AttentionShape& shape)
   if (spec.take("qk_bias", false))
     q_bias_ = ones(shape.heads, shape.dim), k_bias_ = ones(shape.heads, shape.dim);
   spec.finish();
+  options_ = spec.options();
   if (!(eps_ >= 0))
     throw std::invalid_argument("linear: expected eps >= 0, got " +
                                 std::to_string(eps_));
@@ -105,8 +107,8 @@ Features LinearAttention::features(const at::Tensor& x, Side side, const Placeme
   return map_->features(x, side, directions, at);
 }
 
-/// In a quotient the scale of a query stands above and below and is left out; that of
-/// a key weighs it against the other keys. Without a quotient both count.
+/// In num / den the scale of a query cancels and is left out, while that of a key
+/// weighs it against other keys. Without a denominator both count.
 LinearAttention::Call LinearAttention::call_of(const LinearInputs& inputs) const {
   if (!inputs.mapped && !fuses())
     throw std::invalid_argument(
@@ -146,8 +148,8 @@ at::Tensor LinearAttention::attend(const LinearInputs& inputs) const {
   return norm_.apply(bare(inputs));
 }
 
-/// A key whose features are zero weighs nothing, above and below: that is how padding
-/// stays out.
+/// Padding stays out because its keys get features of zero, which add nothing to num
+/// and den.
 at::Tensor LinearAttention::attend_by_lag(const LinearInputs& inputs,
                                           const at::Tensor& lag_bias) const {
   if (!divides_ || !inputs.mapped || inputs.causal || inputs.q_norm.x.defined())
@@ -162,7 +164,8 @@ at::Tensor LinearAttention::attend_by_lag(const LinearInputs& inputs,
   return norm_.apply(without_padding(out, inputs.lengths));
 }
 
-/// As many as have features of 8 MB together, shared out evenly to the threads.
+/// How many heads attend_rows takes at a time: as many as have 8 MB of features
+/// together, rounded up so that all threads get the same number.
 int64_t LinearAttention::heads_at_a_time(const at::Tensor& q,
                                          const at::Tensor& k) const {
   constexpr double kBytes = 8 << 20;

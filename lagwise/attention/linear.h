@@ -31,8 +31,8 @@ struct LinearInputs {
   at::Tensor decay = {};  ///< [H] or [H, D'], as an encoding hands it over
   at::Tensor lengths = {}, key_lengths = {};  ///< [B], as in ops::LinearOptions
   bool causal = true;
-  bool mapped = true;  ///< false: q, k and the norm still wait for the feature map,
-};                     ///<   which the operator applies; only where `fuses()`
+  bool mapped = true;  ///< false: q, k and the norms are still without the feature map,
+};                     ///<   which the operator applies itself; only where `fuses()`
 
 /// Linear attention of one layer, built from text:
 ///
@@ -44,7 +44,7 @@ struct LinearInputs {
 ///     denominator (auto)  auto: from the norm features where they are given, else
 ///                         from the features themselves; none: no division
 ///     eps, eps_mode       as the feature map asks for, unless given
-///     norm (none)         what follows: output_norm.h; norm_gain, norm_eps
+///     norm (none)         a norm of the output: output_norm.h; norm_gain, norm_eps
 ///     qk_bias (false)     a learned bias on queries and keys, 1 at first: gives the
 ///                         expected kernel of an encoding a part that is not zero-mean
 ///
@@ -65,6 +65,10 @@ class LinearAttention {
   LinearAttention(std::string_view text, const AttentionShape& shape);
 
   const FeatureMap& map() const { return *map_; }
+
+  /// The options of the text, with their defaults.
+  const std::vector<Spec::Option>& options() const { return options_; }
+
   bool divides() const { return divides_; }
   bool fuses() const { return !map_->fused().empty(); }
 
@@ -78,12 +82,12 @@ class LinearAttention {
   Features features(const at::Tensor& x, Side side, const Placement& at,
                     const at::Tensor& directions = {}) const;
 
-  /// [B, H, N, E], normed.
+  /// The result after the output norm, [B, H, N, E].
   at::Tensor attend(const LinearInputs& inputs) const;
 
   /// Full attention with a bias by lag [1|H, N+M-1], in O(N log N) by FFT
-  /// (ops/toeplitz_linear.h). It divides, so `divides()` must hold, and takes features:
-  /// `mapped`. Without a state: each call needs all keys.
+  /// (ops/toeplitz_linear.h). Needs `divides()` and inputs that are `mapped`. There is
+  /// no state to go on from: each call needs all keys.
   at::Tensor attend_by_lag(const LinearInputs& inputs,
                            const at::Tensor& lag_bias) const;
 
@@ -109,7 +113,7 @@ class LinearAttention {
     ops::LinearOptions options;
   };
   Call call_of(const LinearInputs& inputs) const;
-  at::Tensor bare(const LinearInputs& inputs) const;  // before the norm
+  at::Tensor bare(const LinearInputs& inputs) const;  // attend() without the norm
   int64_t heads_at_a_time(const at::Tensor& q, const at::Tensor& k) const;
 
   std::unique_ptr<FeatureMap> map_;
@@ -118,6 +122,7 @@ class LinearAttention {
   std::string eps_mode_;
   OutputNorm norm_;
   at::Tensor q_bias_, k_bias_;  // [H, D]
+  std::vector<Spec::Option> options_;
 
   LinearAttention(Spec spec, const AttentionShape& shape);
 };

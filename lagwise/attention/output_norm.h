@@ -10,8 +10,8 @@
 
 namespace lagwise {
 
-/// What follows attention that divides by nothing: without a denominator outputs grow
-/// with the number of keys, and a norm takes their size out again.
+/// A norm of attention's output, for attention without a denominator: there outputs
+/// grow with the number of keys, and the norm takes their size out again.
 ///
 ///     none          o
 ///     rms_head      o / sqrt(mean(o^2) + eps), over the E numbers of one head

@@ -15,8 +15,8 @@ double dot(const double* a, const double* b, int64_t d) {
   return sum;
 }
 
-/// row -= its part along each of `count` orthonormal rows. Twice: once leaves what
-/// rounding made of a row that lay almost among them.
+/// row -= its part along each of `count` orthonormal rows. Done twice, because after
+/// one time a row that lay almost in their span is mostly rounding error.
 void make_orthogonal(double* row, const double* others, int64_t count, int64_t d) {
   for (int pass = 0; pass < 2; ++pass)
     for (int64_t j = 0; j < count; ++j) {

@@ -15,7 +15,7 @@ struct Spread {
   int64_t count = 0;
 };
 
-/// Of the numbers that are known.
+/// Mean and deviation of the numbers that are known.
 Spread spread_of(const std::vector<double>& values);
 
 /// One row of a comparison: an encoding with an attention on a recipe, over its seeds.

@@ -19,7 +19,7 @@ struct Sample {
   nlohmann::ordered_json music = nullptr;  ///< generate_music.h; null: no music
 };
 
-/// All there is to know of it: run, model, checkpoint, settings, text, tokens.
+/// The card of a sample: run, model, checkpoint, settings, text and tokens.
 nlohmann::ordered_json card_json(const Run& run, const Sampling& sampling,
                                  const Sample& sample);
 

@@ -6,7 +6,7 @@
 
 namespace lagwise::cli {
 
-/// What the program answers to the shell, and what it answers it to.
+/// Exit codes, and the exception behind each.
 enum ExitCode {
   kOk = 0,
   kOther = 1,          ///< any exception not named below

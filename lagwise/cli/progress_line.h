@@ -8,8 +8,8 @@ namespace lagwise::cli {
 /// "[#####.....]" of `width` places between the brackets.
 std::string bar_text(double fraction, int width);
 
-/// A bar with words behind it on stderr that each next one overwrites, on a terminal;
-/// nothing elsewhere. It is gone when this is.
+/// A progress bar with words behind it, on one line of stderr that is drawn again and
+/// again. Shown on a terminal only, and removed by the destructor.
 class ProgressLine {
  public:
   ~ProgressLine() { clear(); }

@@ -10,7 +10,7 @@ namespace lagwise::cli {
 /// Everything `lagwise report` shows of runs.
 report::Page report_page(const std::vector<RunRecord>& runs);
 
-// Its sections. One without a thing to show has no blocks.
+// The sections of the page. A section with nothing to show has no blocks.
 
 report::Section runs_section(const std::vector<RunRecord>& runs);
 report::Section training_section(const std::vector<RunRecord>& runs);

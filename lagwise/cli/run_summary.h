@@ -40,8 +40,7 @@ struct RunSummary {
   bool judged() const { return !metric.empty(); }
 };
 
-/// DataError names a file that is not what it should be; a folder without recipe.toml
-/// is none of a run.
+/// DataError names a damaged file, or the folder if it is no run (has no recipe.toml).
 RunSummary read_run_summary(const std::string& folder);
 
 }  // namespace lagwise::cli

@@ -4,8 +4,8 @@
 
 namespace lagwise::cli {
 
-/// While this lives the first Ctrl-C (or SIGTERM) only asks to stop; the second finds
-/// the handler that was there before.
+/// While this lives the first Ctrl-C (or SIGTERM) only asks to stop; a second one goes
+/// to the handler that was installed before, which usually ends the process.
 class StopSignal {
  public:
   StopSignal();

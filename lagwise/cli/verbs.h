@@ -16,6 +16,7 @@ void add_doctor(CLI::App& app);
 void add_encodings(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_generate(CLI::App& app);
+void add_list(CLI::App& app);
 void add_report(CLI::App& app);
 void add_train(CLI::App& app);
 

@@ -13,8 +13,8 @@ struct MapRegion {
   int64_t farthest = -1;  ///< the largest lag i - j; -1: any
 };
 
-/// How far a map is from a function of the lag alone: the variance left within lags,
-/// over the whole,
+/// How far a map is from a function of the lag alone: the variance left within lags
+/// as a share of the whole,
 ///
 ///     sum_l n_l var(a(i, j) : i - j = l) / (n var(a))
 ///

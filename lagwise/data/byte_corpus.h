@@ -37,8 +37,7 @@ class ByteStream {
 ///     wiki.{train,valid,test}.tokens    WikiText, or .raw; those that are there
 ///     {train,valid,test}.txt            train and valid for sure
 ///     a file, or a folder of .txt       one after another: the end is test, what
-///     stands
-///                                       before it valid, the rest train
+///                                       stands before it valid, the rest train
 class ByteCorpus {
  public:
   /// `valid`, `test`: fractions, for a corpus without splits of its own. DataError for

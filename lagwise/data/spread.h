@@ -9,9 +9,10 @@ namespace lagwise::data {
 /// Deals examples to train, valid and test where files give no splits: the fractions
 /// are spread evenly over the order of the examples, without chance.
 ///
-///     example i is valid    if floor((i + 1) v) > floor(i v)
-///     of the rest, the j-th is test if floor((j + 1) t) > floor(j t), t = test / (1 -
-///     v)
+///     example i is valid             if floor((i + 1) v) > floor(i v)
+///     of the rest, the j-th is test  if floor((j + 1) t) > floor(j t)
+///
+/// where v is the fraction for validation and t = test / (1 - v).
 class Spread {
  public:
   Spread(double valid, double test) : valid_(valid), test_(test / (1 - valid)) {}

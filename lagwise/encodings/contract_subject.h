@@ -21,7 +21,7 @@ inline at::Tensor normal(at::IntArrayRef sizes, uint64_t seed) {
   return at::randn(sizes, at::kDouble);
 }
 
-/// The state of a stream: that of linear attention and the code of the rows before.
+/// The state of a stream: the state of linear attention, and the code of earlier rows.
 struct Stream {
   ops::LinearState state = {};
   std::shared_ptr<Code> code = {};

@@ -10,8 +10,8 @@
 //
 // Shapes   query_kernel (a), key_kernel (b) [H D, 1, kernel..], gate [H, D] per layer;
 //          q', k' [B, H, N, R]. On a grid n, j and tau have 2 or 3 coordinates.
-// Scale    1 / sqrt(R) in exact attention: the logit is then the usual one, sum_d q k P
-//          / sqrt(D), in expectation. Feature maps with a temperature apply it as
+// Scale    1 / sqrt(R) in exact attention: the logit is then, in expectation, the usual
+//          one, sum_d q k P / sqrt(D). Feature maps with a temperature apply it as
 //          R^(-1/4) to either side.
 // Cost     docs/maths/conv_spe.md; a step of decoding is the same at any position.
 // Options  kernel (128; 7x7 on an image, 3x3x3): its axes are those of the grid;
@@ -20,8 +20,9 @@
 // Given    Draw.given["conv_spe.z"] (R, H D, 4 kernel_1 + size_1, ..) as the authors'
 //          code draws it: the samples from `kernel` on are used;
 //          Draw.given["conv_spe.gate"] [H, D, R].
-// Off grid leading rows without a place are multiplied by eps alone: among themselves
-//          P = 1, towards the grid sqrt(g), so nothing where there is no gate.
+// Off grid leading rows without a position are multiplied by eps alone. Among
+//          themselves P = 1; towards rows of the grid P = sqrt(g), which is 0 without a
+//          gate.
 // Note     the authors' PyTorch code has the names crossed: its conv_k makes the code
 //          of queries and is our query_kernel, its conv_q is our key_kernel.
 // Paper    Liutkus et al., "Relative Positional Encoding for Transformers with Linear
@@ -201,7 +202,7 @@ class ConvSpe : public Encoding {
     return std::pow(static_cast<double>(options_.realizations * shape().dim), -0.25);
   }
 
-  /// sqrt(sigmoid(x)) by its logarithm: its slope needs no division by zero.
+  /// sqrt(sigmoid(x)) by its logarithm, so that its gradient never divides by zero.
   static Tensor root_sigmoid(const Tensor& x) {
     return at::log_sigmoid(x).mul(0.5).exp();
   }
@@ -226,14 +227,16 @@ class ConvSpe : public Encoding {
 
   // ---- a stream, token by token: one row is filtered once for all layers
 
-  /// Not where gradients are wanted, nor the bits that method=direct promises.
+  /// Whether the codes of a single row are formed once and kept for all layers. Not
+  /// where gradients are wanted, and not with method=direct, which promises other bits.
   bool forms_rows() const {
     return options_.method == "auto" && !c10::GradMode::is_enabled() &&
            shape().heads * shape().dim < 1 << 16;
   }
 
   /// The codes (R D)^(-1/4) sum_j a_d[j] z(d, r, n + j) of queries and keys at one
-  /// position, [H, D, 2, R]: conv_spe of rows of one feature, which is 1.
+  /// position, [H, D, 2, R]. Uses ops::conv_spe on rows with a single feature of 1, for
+  /// which the result is the code.
   Tensor form_row(const Code& code, int64_t n) const {
     const int64_t h = shape().heads, d = shape().dim, r = options_.realizations;
     const Tensor& z = code.tensors[kSamples];
@@ -248,8 +251,9 @@ class ConvSpe : public Encoding {
         .mul_(std::pow(static_cast<double>(d), -0.25));  // R^(-1/4) is there already
   }
 
-  /// Queries and keys of one row times such codes with this layer's gate in them: to
-  /// conv_spe with a kernel of one tap a code is noise, that of keys a position later.
+  /// Queries and keys of one row times such codes with this layer's gate in them. Uses
+  /// ops::conv_spe as a plain product: with one tap its `z` *is* the code; queries read
+  /// z[0], keys z[1].
   Encoded multiply_row(const Tensor& q, const Tensor& k, const Code& code,
                        const Layer& layer) const {
     ops::ConvSpeOptions options = options_of(code.draw);
@@ -287,7 +291,7 @@ class ConvSpe : public Encoding {
     return eps.mul_(strength());
   }
 
-  /// The same of all layers, once a stream.
+  /// The noise of the gates of all layers, drawn once for a stream and then kept.
   Tensor gate_noise_of_layers(const Code& previous, const Draw& draw) const {
     if (!options_.gated || draw.given.count("conv_spe.gate") > 0) return {};
     if (previous.tensors.size() > kEps && same_moment(previous.draw, draw) &&
@@ -300,8 +304,8 @@ class ConvSpe : public Encoding {
     return layers.empty() ? Tensor() : at::stack(layers, 0);
   }
 
-  /// Of (R, H D, 4 kernel + size, ..) those that matter, [H, D, kernel - 1 + size, ..,
-  /// R].
+  /// Of given samples (R, H D, 4 kernel + size, ..) those that are used:
+  /// [H, D, kernel - 1 + size, .., R].
   Tensor used_samples(const Tensor& given) const {
     const auto axes = static_cast<int64_t>(taps().size());
     const int64_t h = shape().heads, d = shape().dim;

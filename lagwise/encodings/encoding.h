@@ -34,8 +34,8 @@ struct Traits {
 
   bool exact = false, linear_causal = false, linear_full = false;  ///< what it serves
   Stage stage = Stage::after_map;               ///< where in linear attention it acts
-  Denominator denominator = Denominator::same;  ///< of which features; separate: of
-                                                ///<   the un-encoded ones
+  Denominator denominator = Denominator::same;  ///< separate: formed from features
+                                                ///<   before the encoding
   int64_t dims = 1;                             ///< most axes of a grid it takes
   bool stochastic = false;            ///< scores are an estimate, right in expectation
   bool relative = true;               ///< scores depend on the lag alone
@@ -51,7 +51,7 @@ struct Layer {
 };
 
 /// What an encoding computes once per pass over a sequence and shares between
-/// layers: tables of angles, noise, a window of it.
+/// layers: tables of angles, or noise (in a stream, a window of it).
 struct Code {
   std::vector<at::Tensor> tensors;
   Draw draw = {};
@@ -80,8 +80,8 @@ class Encoding {
   /// The input with positions in it, [B, N, C]. Most leave it alone.
   virtual at::Tensor embed(const at::Tensor& x, const Placement& at);
 
-  /// What all layers share in one pass. `previous`: the code of the rows before, in
-  /// a stream, for those that keep a window.
+  /// What all layers share in one pass. In a stream, `previous` is the code of the rows
+  /// before, for encodings that keep a window of noise.
   virtual Code code(const Placement& at, const Draw& draw, int64_t queries,
                     int64_t keys, const Code* previous = nullptr);
 
@@ -122,8 +122,8 @@ std::unique_ptr<Encoding> make_encoding(std::string_view text, const HeadShape& 
 /// The options of a row with their defaults, as the maker of its example takes them.
 std::vector<Spec::Option> encoding_options(const EncodingRow& row);
 
-/// The whole of one call, for tests and for those who keep no code between layers:
-/// code and encode, with fresh parameters of layer 0 of 1 if none are given.
+/// Calls `code`, then `encode`: for tests, and for callers that share no code between
+/// layers. Without a `layer` it takes fresh parameters of layer 0 of 1.
 Encoded encode_once(Encoding& encoding, const at::Tensor& q, const at::Tensor& k,
                     const Placement& at, const Draw& draw = {},
                     const Layer* layer = nullptr);

@@ -17,8 +17,8 @@ std::vector<double> alibi_slopes(int64_t heads, double exponent = 8);
 ///
 ///     retnet     g_h = 1 - 2^(-5-h), h = 0..H-1                   (arXiv:2307.08621)
 ///     alibi      g_h = exp(-slope_h)                              (arXiv:2108.12409)
-///     lightning  g_h = exp(-slope_h (1 - l / (L-1) + 1e-5))       (arXiv:2307.14995,
-///     tnl        g_h = exp(-(8 h / H) (1 - l / L)), h = 1..H       code and paper)
+///     lightning  g_h = exp(-slope_h (1 - l / (L-1) + 1e-5))  (arXiv:2307.14995, code)
+///     tnl        g_h = exp(-(8 h / H) (1 - l / L)), h = 1..H      (the same, paper)
 ///
 /// for layer l of L: deeper layers remember longer.
 const std::vector<std::string>& decay_kinds();

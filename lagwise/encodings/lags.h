@@ -24,7 +24,7 @@ inline at::Tensor lags_between(const Placement& at, int64_t n, int64_t m) {
   return at::arange(first, first + std::max<int64_t>(0, n + m - 1), at::kLong);
 }
 
-/// A table by lag needs rows that stand one after another.
+/// Refuses explicit positions: a table by lag needs rows that follow one another.
 inline void refuse_positions(const char* name, const Placement& at) {
   if (at.query_at.defined() || at.key_at.defined())
     throw std::invalid_argument(std::string(name) +
@@ -39,8 +39,8 @@ inline double inverse_root(int64_t width) {
   return 1.0 / std::sqrt(static_cast<double>(width));
 }
 
-/// Fresh parameters: standard normal numbers times `spread`, float. No two
-/// parameters of an encoding share `which`.
+/// Fresh parameters: standard normal numbers times `spread`, float. `which` numbers the
+/// parameters of an encoding, so that each gets numbers of its own.
 inline at::Tensor drawn_normal(const HeadShape& shape, int64_t layer, int64_t which,
                                at::IntArrayRef sizes, double spread) {
   at::Tensor x = at::empty(sizes, at::kFloat);

@@ -5,30 +5,29 @@
 //
 //     lambda=rotation     planes (2j, 2j+1) turn by s theta_j; an odd last one stays
 //     lambda=mixed        only the first D/2 (made even) coordinates turn; needs D >= 3
-//     lambda=permutation  y_j = x[pi^s(j)], by the cycles of pi: positions have no
-//     limit lambda=unitary      coordinate j times exp(i s theta_j), stored as [real |
-//     imag]
+//     lambda=permutation  y_j = x[pi^s(j)], by the cycles of pi: no limit to positions
+//     lambda=unitary      coordinate j times exp(i s theta_j), stored as [real | imag]
 //
 // P: lrpe_projection.h. With a real P the unitary score is even in the lag: it cannot
 // tell the past from the future, which causal attention does not need.
 //
 // Angles  type a: theta_j = base^(-2j/e), e the coordinates that turn, or D (unitary);
 //         b: (pi/2n) j/(e/2); c: pi/(2 n j), j = 1..e/2: rotations only, with n a fixed
-//         horizon. spread=true deals type a out to all heads: base^(-2m/(H D)), m = h J
-//         + j with J angles a head. On a grid of A axes each takes 1/A of the angles,
-//         every axis the same first ones (MD-LRPE).
+//         horizon. spread=true deals type a out to all heads: base^(-2m/(H D)),
+//         m = h J + j with J angles a head. On a grid of A axes each takes 1/A of the
+//         angles, every axis the same first ones (MD-LRPE).
 // Decay   LRPE-d: decay=retnet | alibi | lightning | tnl (head_decay.h); causal only.
 //
 // Shapes  q, k [B, H, N, D] -> the same, or 2D wide: unitary, and a complex P.
-// Stage   after the feature map in linear attention; denominator of the un-encoded
-// ones. Parameters of a layer: "theta" [J] or [H, J], angles=learned; "v" [reflections,
-// D],
+// Stage   after the feature map in linear attention; the denominator is formed from the
+//         features before the encoding.
+// Learned per layer: "theta" [J] or [H, J] if angles=learned; "v" [reflections, D] if
 //         vectors=learned.
 // Given   instead of fixed ones, in Draw.given: "theta", "householder_v" ([D] or
 //         [reflections, D]), "permutation" (int64 [D], y_j = x[pi(j)] at position 1).
 // Options lambda (rotation), p (identity), angles fixed | learned, type (a), spread
 //         (false), base (10000), vectors fixed | learned, reflections (1), decay
-//         (none), horizon (0; Placement.horizon goes before).
+//         (none), horizon (0); a horizon of the Placement takes precedence.
 // Paper   Qin et al., "Linearized Relative Positional Encoding", TMLR 2023,
 //         arXiv:2307.09270; LRPE-d: Qin et al., 2023, arXiv:2307.14995.
 // Maths   docs/maths/lrpe.md

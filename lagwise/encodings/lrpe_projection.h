@@ -8,15 +8,14 @@
 
 namespace lagwise {
 
-/// The unitary P of LRPE that queries and keys pass before they are turned. A product
-/// of two passed vectors is what it was: P^H P = 1.
+/// The unitary matrix P of LRPE that queries and keys are multiplied by before they are
+/// turned. It leaves their products as they were, since P^H P = 1.
 ///
 ///     identity     y = x
 ///     householder  y = (1 - 2 u_k u_k^T) ... (1 - 2 u_1 u_1^T) x,  u = v / |v|
 ///     odd_even     y_2k = x_k, y_2k+1 = x_h+k, h = ceil(D/2)
 ///     dct          y_k = sqrt((k ? 2 : 1) / D) sum_n cos(pi (n + 1/2) k / D) x_n
-///     fourier      y_k = D^-1/2 sum_n exp(-2 pi i n k / D) x_n, stored as [real |
-///     imag]
+///     fourier      y_k = D^-1/2 sum_n exp(-2 pi i n k / D) x_n, as [real | imag]
 ///
 /// x [.., D] -> [.., D], or [.., 2D] where complex.
 class LrpeProjection {

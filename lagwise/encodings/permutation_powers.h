@@ -9,8 +9,8 @@ namespace lagwise {
 
 /// The powers of a permutation pi, of any exponent, from its cycles: an element at
 /// place o of a cycle of length L goes to place (o + s) mod L under pi^s. No table of
-/// powers is kept, so positions have no limit; and the same code for s = 10 and s =
-/// 10^12.
+/// powers is kept, so positions have no limit; and the same code serves s = 10
+/// and s = 10^12.
 class PermutationPowers {
  public:
   /// std::invalid_argument if `pi` is not a permutation of 0..size-1.
@@ -32,7 +32,7 @@ class PermutationPowers {
 
  private:
   struct Place {
-    int64_t begin = 0, length = 1, offset = 0;  // of the cycle in cycles_, and in it
+    int64_t begin = 0, length = 1, offset = 0;  // its cycle in cycles_, its place there
   };
   std::vector<Place> places_;    // by element
   std::vector<int64_t> cycles_;  // one after another

@@ -18,7 +18,8 @@
 // d / A. Rows with no place are left alone.
 //
 // Shapes  q, k [B, H, N, D] -> the same.
-// Stage   after the feature map in linear attention; denominator of the un-turned ones.
+// Stage   after the feature map in linear attention; the denominator is formed from the
+//         features before the rotation.
 // Options layout (must be given), base (10000), partial (1: share of D that turns),
 //         scaling none | linear | ntk | dynamic_ntk | yarn | llama3 with factor,
 //         original, low, high, beta_fast, beta_slow, horizon (rope_frequencies.h);

@@ -12,7 +12,7 @@ struct RopeScaling {
   std::string kind = "none";  ///< none, linear, ntk, dynamic_ntk, yarn, llama3
   double factor = 1;          ///< by how much longer
   double original = 2048;     ///< positions trained on
-  double length = 0;          ///< dynamic_ntk: the horizon, fixed for a session
+  double length = 0;          ///< dynamic_ntk: longest position, known beforehand
   double low = 1, high = 4;   ///< llama3: periods in `original` between which it blends
   double beta_fast = 32, beta_slow = 1;  ///< yarn: the same, in turns
 };

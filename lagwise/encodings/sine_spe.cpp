@@ -8,9 +8,9 @@
 // where not gated. `scale` is R^(-1/2), so exact attention gets the usual D^(-1/2).
 //
 // Shapes  q', k' [B, H, N, R]; R = realizations, or (2K+1) D (2K D ungated) if exact.
-// Cost    O(N H D R K), without the code [N, H, D, R]; a sketch O(N H D K); any
-// position. Options noise gaussian: the paper's. sketch: the features are permuted,
-// signed and
+// Cost    O(N H D R K), without the code [N, H, D, R]; a sketch O(N H D K); the same
+//         at any position.
+// Options noise gaussian: the paper's. sketch: the features are permuted, signed and
 //         folded into R bins. exact: no noise at all. auto: exact where its width is
 //         at most 1.5 R, else sketch.
 //         init paper: periods of about 110. wide: periods log-uniform from 4 to 512,
@@ -225,7 +225,8 @@ class SineSpe : public Encoding {
     return mixing;
   }
 
-  /// The slopes of ALiBi, as a decay and as the bias that is the same kernel.
+  /// Adds the slopes of ALiBi: a decay for linear attention, and the same penalty as a
+  /// bias for exact attention.
   void damp(Encoded& out, const Placement& at, int64_t n, int64_t m) const {
     const Tensor log_factor = head_decay("alibi", shape().heads, 0, 1);
     const Tensor distance = lags_between(at, n, m).abs();

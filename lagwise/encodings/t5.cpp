@@ -7,10 +7,10 @@
 //                 ln(x / (n/2)) / ln(max_distance / (n/2))))
 //
 // Shapes      lag_bias [H, N+M-1].
-// Parameters  shared: "weight" [buckets, H], normal with deviation 1 / sqrt(model
-// width). Options     buckets (32), max_distance (128): lags beyond share the last
-// bucket. Paper       Raffel et al., "Exploring the Limits of Transfer Learning", JMLR
-// 2020.
+// Parameters  shared: "weight" [buckets, H], normal with deviation
+//             1 / sqrt(model width).
+// Options     buckets (32), max_distance (128): lags beyond share the last bucket.
+// Paper       Raffel et al., "Exploring the Limits of Transfer Learning", JMLR 2020.
 //             https://arxiv.org/abs/1910.10683
 // Note        Causal and full buckets agree for short lags: test beyond.
 

@@ -21,10 +21,10 @@ namespace lagwise::kernels::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows of a chunk. Work inside a chunk grows with its size, the cost of walking
-// over the state shrinks: between 16 and 32 rows the sum hardly changes.
+// Rows of a chunk. With longer chunks there are more pairs inside each, but the state
+// is read and written less often: between 16 and 32 rows the time hardly changes.
 constexpr int64_t kChunk = 16;
-constexpr int64_t kPlainChunk = 64;  // of absorb and read_state: only the walk counts
+constexpr int64_t kPlainChunk = 64;  // of absorb and read_state, without pairs
 
 /// The scratch of one pass. C rows of a chunk (room for the longest), D and E the
 /// widths padded to whole panels, W the width of a panel.
@@ -219,7 +219,8 @@ HWY_NOINLINE void score_chunk(const Fade<T>& fade, int64_t rows, Work<T>& w) {
   }
 }
 
-/// Before k^T v is added: values age to the end of the chunk, the state by all of it.
+/// Before k^T v is added: fades each value from its row to the end of the chunk, and
+/// the state by the whole chunk.
 template <class T>
 HWY_INLINE void fade_panel(const Fade<T>& fade, const T* column, int64_t rows,
                            int64_t lead, int64_t d, int64_t width, T* v, int64_t v_step,

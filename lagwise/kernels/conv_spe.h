@@ -26,7 +26,7 @@ struct ConvWindow {
 /// Where the samples z(d, r, p) of one head come from.
 template <class T>
 struct ConvNoise {
-  NoiseRow row;  ///< of feature 0, realisation 0; the feature d stands at bit 24
+  NoiseRow row;  ///< of feature 0 and realisation 0; others are counted on from it
   NoiseKind kind = NoiseKind::normal;
   /// Position of a sample in the row: sum_i p_i pitch_i. The last pitch is 1.
   std::array<int64_t, 3> pitch = {0, 0, 1};
@@ -42,7 +42,7 @@ enum class ConvMethod { direct, fourier };
 /// The faster method for these sizes, by measurement (conv_spe_bench.cpp).
 ConvMethod faster_method(const ConvWindow& window);
 
-/// What is asked of one head: sizes, noise, the scale of a code.
+/// Everything about a call for one head but its rows: sizes, noise, scale of a code.
 template <class T>
 struct ConvProblem {
   ConvWindow window;
@@ -63,7 +63,7 @@ struct ConvRows {
   }
 };
 
-/// Queries, or keys, on their way through.
+/// The queries or the keys of a head: what is read, their filter, what is written.
 template <class T>
 struct ConvSide {
   ConvRows<const T> x;  ///< [cells, D]
@@ -89,7 +89,7 @@ template <class T>
 void conv_spe(const ConvProblem<T>& problem, const ConvSide<T>* sides,
               T* scratch) noexcept;
 
-/// What comes back to queries, or keys.
+/// The same for the gradient of the queries or the keys.
 template <class T>
 struct ConvSideGradient {
   ConvRows<const T> x;
@@ -99,7 +99,7 @@ struct ConvSideGradient {
   T* d_kernel;              ///< [D, taps], dense, of this window
 };
 
-/// The same backward:
+/// The gradients of conv_spe, from that of `out`:
 ///
 ///     d_x_{c,d}     = sum_r d_out_{c,r} code_{d,r}(c)
 ///     d_kernel_d[j] = scale sum_{c,r} z(d, r, c + j) sum_b x_{c,d} d_out_{c,r}
@@ -107,7 +107,7 @@ template <class T>
 void conv_spe_gradient(const ConvProblem<T>& problem, const ConvSideGradient<T>* sides,
                        T* scratch) noexcept;
 
-/// Numbers of scratch for either.
+/// Numbers of scratch that conv_spe and conv_spe_gradient need.
 template <class T>
 int64_t conv_scratch(const ConvProblem<T>& problem);
 

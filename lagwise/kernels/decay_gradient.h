@@ -4,8 +4,8 @@
 
 namespace lagwise::kernels {
 
-/// The derivative of a causal pass by the logarithm of its decay, summed up
-/// against features: what the gradient of a decay is made of.
+/// The gradient of log g, the logarithm of a decay: the derivative of a causal pass by
+/// it, multiplied with features `at` and summed over the rows.
 ///
 ///     S_i  = g S_{i-1} + k_i v_i^T            S'_i = g (S'_{i-1} + S_{i-1})
 ///     moment_e += sum_i phi(at_i)_e (S'_i^T q_i)_e

@@ -79,8 +79,8 @@ void pack_of(const ExactHead<T>& head, T* packed) noexcept {
   if (p.lag_v) pack_rows<T>(lags_read_of(head, head.lag_values), T{1}, p.lag_v);
 }
 
-/// Scores -> exp(s - largest), with largest the largest so far; the factors that
-/// bring what was summed before to the same footing.
+/// Turns scores into exp(s - largest), with the largest score so far, and computes the
+/// factors exp(old largest - new largest) for what was summed before.
 template <class T>
 HWY_NOINLINE void roll_softmax(const ExactTile& t, const T* bias, Rolling<T>& w) {
   constexpr T kNever = -std::numeric_limits<T>::infinity();

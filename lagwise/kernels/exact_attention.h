@@ -24,8 +24,7 @@ struct ExactHead {
   MatView<const T> lag_bias = {};    ///< [L, 1]
   MatView<const T> lag_keys = {};    ///< [L, D]
   MatView<const T> lag_values = {};  ///< [L, E]
-  int64_t lag_zero =
-      0;  ///< the table row of i = j: row i, key j reads lag_zero + i - j
+  int64_t lag_zero = 0;  ///< row i and key j read table entry lag_zero + i - j
 };
 
 /// Softmax attention with tables by lag, tile by tile: no N x M matrix is formed.
@@ -63,7 +62,7 @@ inline constexpr int64_t kExactRows = 96;
 /// Keys of a tile. Callers that split keys do it at multiples of this.
 inline constexpr int64_t kExactKeys = 288;
 
-/// Where the gradients of some keys go. What is empty is not computed.
+/// Where exact_gradient writes, for the keys of one call. Empty: not computed.
 template <class T>
 struct ExactGradients {
   MatView<T> q;           ///< [N, D]: the part that comes through these keys

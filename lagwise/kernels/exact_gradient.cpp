@@ -121,7 +121,7 @@ void gradient_pack_of(const ExactHead<T>& head, MatView<const T> out,
                     p.space);
 }
 
-/// Scores -> weights, as the forward pass had them.
+/// Turns scores into the weights of the forward pass, with its `stats`.
 template <class T>
 HWY_NOINLINE void weigh_again(const ExactTile& t, const T* bias, MatView<const T> stats,
                               T* tile) {
@@ -165,7 +165,8 @@ HWY_NOINLINE void through_softmax(const ExactHead<T>& head, const ExactTile& t,
   }
 }
 
-/// d lag_bias, by way of the tile's own band: sums of sums lose less than long ones.
+/// Adds a tile's share of d lag_bias: first summed over the tile, then added to the
+/// whole, because sums of sums round less than one long sum.
 template <class T>
 HWY_NOINLINE void add_bias(const ExactTile& t, const T* tile, T* band,
                            MatView<T> sums) {

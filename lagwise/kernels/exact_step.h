@@ -28,8 +28,8 @@ struct StepHead {
 /// One decoding step of exact attention over keys [begin, end):
 ///
 ///     s_j = scale q . (k_j + lag_keys_j) + lag_bias_j
-///     partial = [sum_j exp(s_j - top) (v_j + lag_values_j) | top | sum_j exp(s_j -
-///     top)]
+///     partial = [sum_j w_j (v_j + lag_values_j) | top | sum_j w_j]
+///     w_j = exp(s_j - top)
 ///
 /// with top the largest s_j; -inf and zeros where there is none. Several ranges of
 /// keys are brought together by exact_step_join.
@@ -47,7 +47,7 @@ void exact_step(const StepHead<T, S>& head, int64_t begin, int64_t end, T* parti
 template <class T>
 void exact_step_join(const T* partials, int64_t count, int64_t e, T* out) noexcept;
 
-/// Keys between two looks at the largest score.
+/// Keys whose scores are formed before the largest score so far is updated.
 inline constexpr int64_t kStepKeys = 256;
 
 }  // namespace lagwise::kernels

@@ -37,8 +37,8 @@ void pack_panels_of(MatView<const T> b, T factor, T* to) noexcept {
   }
 }
 
-/// c = a [rows, depth] times what pack_panels made, panel by panel: [cols /
-/// W][kBlock][W].
+/// c = a [rows, depth] times what pack_panels made; c lies panel by panel,
+/// [cols / W][kBlock][W] with W columns a panel.
 template <class T>
 HWY_INLINE void times_panels(Left<T> a, const T* right, int64_t rows, int64_t depth,
                              int64_t cols, T* c) {

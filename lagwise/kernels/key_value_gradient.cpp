@@ -18,7 +18,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// The scratch: what reads R by its rows, and what reads it by its columns.
+/// The scratch of both results: dv multiplies with the rows of R, dk with its columns.
 template <class T>
 struct Both {
   Work<T> rows;     // queries k, keys q, values G: gives dv and holds R
@@ -37,8 +37,8 @@ struct Both {
         past(scratch.take(chunk * rows.d_padded)) {}
 };
 
-/// past_a = v_a R^T + r: the transposed product R v^T, for which R serves as the left
-/// factor as it lies, turned back.
+/// past_a = v_a R^T + r. Computed as the transpose of R v^T, because R can then be the
+/// left factor just as it lies in memory; the result is transposed back.
 template <class T>
 HWY_NOINLINE void read_columns(int64_t count, bool has_r, Both<T>& both) {
   Work<T>& rows = both.rows;

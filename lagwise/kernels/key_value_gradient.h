@@ -10,8 +10,9 @@ namespace lagwise::kernels {
 ///     dv_j = k_j R_j             r_j = sum_{i >= j} g^(i-j) c_i q_i
 ///     dk_j = v_j R_j^T + r_j
 ///
-/// Shapes    q, k [N, D]; G, v [N, E]; c is `extra` of G, whose presence brings r.
-///           All rows, and those of the sinks, come last first.
+/// Shapes    q, k [N, D]; G, v [N, E]. With a denominator c is the `extra` column of G
+///           and v has one of ones; without one, both are empty and r is left out.
+///           All inputs and outputs are given with their last row first.
 /// State     s [D, E] and z [D] hold R and r, read and advanced in place.
 /// Decay     none or per head: one per channel would fade the two results apart.
 /// Requires  scratch of key_value_gradient_scratch<T>(D, E) numbers.

@@ -18,8 +18,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// The row factors of a chunk, and z after it. `lead` is the power of g that
-/// stands between the state and the chunk's first row.
+/// Computes the factor of each row of a chunk, and z after the chunk. `lead` is how
+/// many steps the state fades before the chunk's first row reads it: 0 or 1.
 template <class T>
 HWY_NOINLINE void row_factors(const Denominator<T>& denominator, const Fade<T>& fade,
                               int64_t begin, int64_t rows, int64_t lead, Work<T>& w) {
@@ -66,8 +66,9 @@ HWY_INLINE void fade_channels(const Fade<T>& fade, int64_t rows, int64_t lead,
   }
 }
 
-/// Columns that decay apart: o = g^(a + lead) q S + sum_b A_ab g^(a - b) v_b, with g
-/// per column.
+/// Columns that decay apart, with g per column:
+///
+///     o = g^(a + lead) q S + sum_b A_ab g^(a - b) v_b
 template <class T>
 HWY_NOINLINE void read_fading_columns(const Fade<T>& fade, const T* column, const T* v,
                                       int64_t rows, int64_t lead, const T* s,
@@ -115,7 +116,8 @@ HWY_NOINLINE void advance_panel(const Fade<T>& fade, const Sink<T>& sink, int64_
               w.ahead);
 }
 
-/// Queries and values of a chunk: in place where nothing is to be done to them.
+/// Makes the queries and values of a chunk ready: copied into scratch, or read where
+/// the caller has them if no map, factor or padding is needed.
 template <class T>
 HWY_INLINE void load_chunk(const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
                            const Fade<T>& fade, int64_t begin, int64_t rows,

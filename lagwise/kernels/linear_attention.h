@@ -13,10 +13,10 @@ struct Decay {
   enum class By { none, head, channel, column };
   By by = By::none;                  ///< channel: g per row of S; column: per column
   MatView<const T> log_factor = {};  ///< [1, 1], [1, D] or [1, E]
-  bool before_first = true;          ///< false: the given state already stands at row 0
+  bool before_first = true;          ///< the given state fades once before row 0
 };
 
-/// What divides the result: den_i = q_i . z_i (+ eps, or at least eps).
+/// The number each row is divided by: den_i = q_i . z_i (+ eps, or at least eps).
 template <class T>
 struct Denominator {
   enum class From { none, features, given };

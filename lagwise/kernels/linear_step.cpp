@@ -35,7 +35,7 @@ HWY_INLINE Factors<T> factors_of(const Decay<T>& decay, T* to) {
   return {to, decay.by == Decay<T>::By::channel ? 1 : 0};
 }
 
-/// Advances z and returns what to multiply the numerator by.
+/// Advances z and returns 1 / den, which the numerator is multiplied by.
 template <class T>
 HWY_INLINE T advance_denominator(const Denominator<T>& denominator, const T* q,
                                  const T* k, int64_t width, Factors<T> g) {

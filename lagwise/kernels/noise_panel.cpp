@@ -93,8 +93,8 @@ HWY_INLINE Four times(const Four& x, const Four& y) {
   return {hn::Mul(x.a, y.a), hn::Mul(x.b, y.b), hn::Mul(x.c, y.c), hn::Mul(x.d, y.d)};
 }
 
-/// sum x^i + c[i-1] x^(i-1) + .. + c[0]: the loop is unrolled by hand because g++ -O2
-/// does not.
+/// sum x^i + c[i-1] x^(i-1) + .. + c[0]. The loop is unrolled by hand because g++ -O2
+/// does not unroll it.
 template <size_t i, size_t size>
 HWY_INLINE Four horner(const double (&c)[size], const Four& x, const Four& sum) {
   if constexpr (i == 0) {

@@ -20,8 +20,8 @@ struct Plane {
   V a, b;
 };
 
-/// The vectors of the coordinates a and b of as many planes as there are lanes,
-/// from plane j of P on; and back.
+/// Loads (below: stores) the coordinates a and b of planes j, j + 1, ..., one plane a
+/// lane, of a row with P planes.
 template <Pairs kPairs, class D, class T>
 HWY_INLINE Plane<hn::Vec<D>> load_planes(D d, const T* x, int64_t j, int64_t planes) {
   Plane<hn::Vec<D>> p;

@@ -48,7 +48,7 @@ struct SineSide {
   const double* phase = nullptr;      ///< [D, K] in turns; null: 0
 };
 
-/// Gradients of the waves, added to.
+/// Where the gradients of the waves are added.
 struct SineGradients {
   double* frequency = nullptr;  ///< [D, K]
   double* amplitude = nullptr;  ///< [D, K]
@@ -56,9 +56,9 @@ struct SineGradients {
   double* constant = nullptr;   ///< [D]; null: not gated
 };
 
-/// What calls on the same head share, so that queries and keys use one table of
-/// cosines and one packed matrix: zero it to start. `reals` and `doubles` are as
-/// long as sine_scratch says.
+/// Memory that the calls for one head share, so that queries and keys use one table of
+/// cosines and one packed matrix. Give each head a new one, with `reals` and `doubles`
+/// as long as sine_scratch says.
 template <class T>
 struct SineScratch {
   T* reals = nullptr;
@@ -75,8 +75,8 @@ template <class T>
 SineScratchSize sine_scratch(const SineHead& head, const SineMix<T>& mix,
                              int64_t batch);
 
-/// SineSPE of one head: y(n) = u(n) M for every batch row, never forming the code
-/// [N, D, R].
+/// SineSPE of one head: y(n) = u(n) M for every batch row, without
+/// forming the code [N, D, R].
 ///
 /// Shapes    x [batch, N, D], y [batch, N, width]; every element of y is written.
 /// Cost      dense: min(2 P B, 2 P + 2 B) D R flops a position; fold: P D B signed
@@ -92,9 +92,13 @@ void sine_encode(const SineHead& head, const SineMix<T>& mix, const SineSide& si
 
 /// The gradients of the same, given that of y. With g_i = (dy M^T)_{dP+i},
 ///
-///     dx_d  = sum_i w_i g_i              d amplitude_k = sum_n x_d (cos g_2k + sin
-///     g_2k+1) dangle_k(n) = x_d amplitude_k (cos g_2k+1 - sin g_2k) d phase = 2 pi
-///     sum_n dangle,       d frequency = 2 pi sum_n n dangle
+///     dx_d          = sum_i w_i g_i
+///     d amplitude_k = sum_n x_d (cos g_2k + sin g_2k+1)
+///     d angle_k(n)  = x_d amplitude_k (cos g_2k+1 - sin g_2k)
+///     d phase_k     = 2 pi sum_n d angle_k(n)
+///     d frequency_k = 2 pi sum_n n d angle_k(n)
+///
+/// where cos and sin are those of the angle of wave k at position n.
 ///
 /// Shapes    x [batch, N, D], dy [batch, N, width], dx [batch, N, D].
 /// Numerics  sums over positions and batch rows are kept in double.

@@ -252,7 +252,7 @@ HWY_NOINLINE void load_turned(SineRows<const T> from, int64_t b, int64_t first,
     std::fill(to + c * kTile + rows, to + (c + 1) * kTile, T{0});
 }
 
-/// The other way.
+/// The way back: columns [cols, J] to rows of batch row b.
 template <class T>
 HWY_NOINLINE void store_turned(const T* from, int64_t b, int64_t first, int64_t rows,
                                int64_t cols, SineRows<T> to) {

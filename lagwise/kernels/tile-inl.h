@@ -190,7 +190,7 @@ HWY_INLINE void tile_of(int64_t rows, Left<T> a, const T* b, int64_t b_step, T* 
   }
 }
 
-/// Nothing to do between two tiles.
+/// A `meanwhile` (see below) that does nothing between two tiles.
 struct Idle {
   void few() const {}
 };
@@ -209,8 +209,9 @@ HWY_NOINLINE void multiply(Left<T> a, const T* b, int64_t b_step, T* c, int64_t 
   }
 }
 
-/// What rows of a chunk read: factor_a (fade_a (base_a + q_a S) + sum_{b <= a} A_ab
-/// v_b).
+/// What the rows a of a chunk read:
+///
+///     factor_a (fade_a (base_a + q_a S) + sum_{b <= a} A_ab v_b)
 template <class T>
 struct CausalRead {
   Left<T> q;       ///< [C, depth]
@@ -266,7 +267,7 @@ HWY_INLINE void causal_tile_of(int64_t rows, const CausalRead<T>& read, int64_t 
   }
 }
 
-/// out[rows, panel] = what `read` says.
+/// out[rows, panel] = the formula of CausalRead, tile by tile.
 template <class T, class Meanwhile>
 HWY_NOINLINE void read_causal(const CausalRead<T>& read, int64_t rows, T* out,
                               int64_t out_step, Meanwhile&& meanwhile) {

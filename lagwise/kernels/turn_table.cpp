@@ -8,7 +8,8 @@ namespace {
 
 constexpr int64_t kStride = 64;
 
-/// The turns of 0..63 steps, made when first asked for, and of one multiple of 64.
+/// Tables of turns: of 0..63 positions, each made when first needed, and of the one
+/// multiple of 64 in use.
 class Steps {
  public:
   Steps(const double* frequency, int64_t planes, double* scratch)

@@ -1,5 +1,4 @@
-// Two sequences, one class: both are read by the same stack, and what was read is
-// compared,
+// Two sequences, one class: the same stack reads both, and the two readings are compared:
 //
 //     a = read(first), b = read(second)
 //     logits = W_2 relu(W_1 [a, b, a b, a - b] + c_1) + c_2

@@ -43,7 +43,8 @@ class Model : public torch::nn::Module {
                                                const Batch* source = nullptr);
 
   /// Takes tokens [B, N] (the first `lengths` of each row) and returns the logits
-  /// [B, V] after the last of each. prefill = any split of it = token by token.
+  /// [B, V] after the last of each. However the tokens are split into calls, the logits
+  /// are the same.
   virtual at::Tensor extend(DecodingState& state, const at::Tensor& tokens,
                             const at::Tensor& lengths = {});
 
@@ -66,8 +67,8 @@ struct RegisterModel {
 
 const std::vector<ModelRow>& models();
 
-/// std::invalid_argument lists what is legal, and for an encoding its attention cannot
-/// serve, those that can.
+/// Builds a model. std::invalid_argument lists what is legal: the names of models, or
+/// the encodings that the attention can serve.
 std::shared_ptr<Model> make_model(const ModelConfig& config);
 
 }  // namespace lagwise

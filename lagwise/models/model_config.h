@@ -26,8 +26,9 @@ struct ModelConfig {
   std::string cross_attention = "exact";
   int64_t length = 512;  ///< trained on; the horizon of encodings that need one
   std::vector<int64_t> grid = {};  ///< of images: {32, 32}
-  int64_t patch = 1;  ///< above 1: so many tokens in a row are numbers, not names, and
-                      ///<   make one row of the model by a linear map
+  int64_t patch =
+      1;  ///< above 1: tokens are numbers (pixels), and each `patch` of them
+          ///<   become one row of the model by a linear map
   uint64_t seed = 0;  ///< of the initial parameters
 };
 

@@ -8,7 +8,7 @@
 namespace lagwise {
 namespace {
 
-/// Over the real rows of each sequence.
+/// The mean over the real rows of each sequence, without padding.
 at::Tensor mean_row(const at::Tensor& x, const at::Tensor& lengths) {
   if (!lengths.defined()) return x.mean(1);
   const at::Tensor real = at::arange(x.size(1), at::kLong).lt(lengths.unsqueeze(1));

@@ -44,8 +44,8 @@ void check_patches(const at::Tensor& tokens, int64_t patch) {
                                 " numbers, got " + std::to_string(tokens.size(1)));
 }
 
-/// Between two sequences an encoding must act on queries, keys or scores: what is added
-/// to an input is there already.
+/// In cross attention an encoding must act on queries, keys or scores; one that is
+/// added to the input is refused, since both inputs already have theirs.
 std::shared_ptr<Encoding> make_cross_encoding(const ModelConfig& config) {
   auto made = nn::make_encoding_for(config.cross_attention, config.cross_encoding,
                                     head_shape(config, kCross));
@@ -213,7 +213,7 @@ nn::Pass Stack::next_pass(StackState& state, int64_t rows) const {
   return pass;
 }
 
-/// The same places, asking keys that were taken in before.
+/// The pass of cross attention for the same rows: its keys were taken in before.
 nn::Pass Stack::next_cross_pass(const nn::Pass& pass, int64_t rows) const {
   nn::Pass cross;
   if (!listens_) return cross;

@@ -15,8 +15,8 @@ struct StackState {
   std::vector<nn::BlockState> blocks;
   std::vector<int64_t> taken;  ///< tokens of each sequence so far
   Draw draw;                   ///< one moment for the whole sequence
-  std::vector<Code> codes;     ///< of the rows before, for encodings with a window: one
-                               ///<   for all while they stand at the same place
+  std::vector<Code> codes;     ///< of the rows before. Shared while all sequences are
+                               ///<   at the same position, else one per sequence
   int64_t bytes() const;
 };
 
@@ -28,11 +28,11 @@ struct StackState {
 /// Parameters  embed.weight (and .bias of patches), pos.*, layers.<i>.*, norm.*
 class Stack : public torch::nn::Module {
  public:
-  /// `listens`: blocks with cross attention, made as the config says.
+  /// `listens`: whether blocks also have cross attention, as the config describes it.
   Stack(const ModelConfig& config, bool causal, bool listens, nn::Initial& initial);
 
   /// tokens [B, N] -> rows [B, N (+ 1), C]. `front`: a learned row before each
-  /// sequence. `other` [B, M, C]: what the blocks listen to.
+  /// sequence. `other` [B, M, C]: the rows that cross attention reads.
   at::Tensor forward(const Batch& batch, const Draw& draw, const at::Tensor& front = {},
                      const at::Tensor& other = {});
 
@@ -53,7 +53,7 @@ class Stack : public torch::nn::Module {
 
   ModelConfig config_;
   bool causal_, listens_;
-  int64_t place_;  // of the dropout of the input
+  int64_t place_;  // which draws the dropout of the input uses
   std::shared_ptr<Encoding> encoding_, cross_encoding_;
   at::Tensor embed_;
   std::shared_ptr<nn::LinearLayer> patches_;  // instead, where config.patch > 1

@@ -29,7 +29,7 @@ struct BlockState {
 ///     post-norm   x <- norm(x + f(x))
 class Block : public torch::nn::Module {
  public:
-  /// `cross`: a config of its own makes a block that also listens to another sequence.
+  /// With `cross`, the block also has cross attention, made by that config.
   Block(const BlockConfig& config, std::shared_ptr<Encoding> encoding, Initial& initial,
         const AttentionConfig* cross = nullptr,
         std::shared_ptr<Encoding> cross_encoding = nullptr);

@@ -16,11 +16,11 @@
 namespace lagwise::nn {
 namespace {
 
-/// A cache for each sequence, since they may differ in length; of cross attention one
-/// for all.
+/// One cache for each sequence, since they may differ in length; in cross attention one
+/// cache for the whole batch.
 struct ExactMemory : MixerState {
   std::vector<KeyValueCache> caches;
-  at::Tensor key_lengths;  // of cross attention
+  at::Tensor key_lengths;  // [B] in cross attention
   int64_t bytes() const override {
     int64_t sum = 0;
     for (const KeyValueCache& cache : caches)
@@ -41,9 +41,8 @@ int64_t length_of(const at::Tensor& lengths, int64_t b, int64_t all) {
 
 class ExactMixer : public Mixer {
  public:
-  ExactMixer(std::string_view text, std::shared_ptr<Encoding> encoding, Layer layer)
+  ExactMixer(Spec& spec, std::shared_ptr<Encoding> encoding, Layer layer)
       : encoding_(std::move(encoding)), layer_(std::move(layer)) {
-    Spec spec(text);
     const int64_t window = spec.take("window", 0);
     if (window < 0)
       throw std::invalid_argument("exact: expected window >= 0 (0: all keys), got " +
@@ -135,8 +134,8 @@ class ExactMixer : public Mixer {
     return x.lag_bias.defined() || x.lag_keys.defined() || x.lag_values.defined();
   }
 
-  /// Raw queries q [1, H, N, D], encoded, with the tables of their lags to `keys` keys
-  /// that are encoded already: tables depend on the number of keys alone.
+  /// Encodes raw queries q [1, H, N, D] and makes the tables of their lags to `keys`
+  /// keys. The keys themselves are encoded already; tables depend on their number alone.
   Encoded with_tables(const at::Tensor& q, int64_t keys, const Placement& at,
                       const Draw& draw) const {
     const at::Tensor blank =
@@ -181,12 +180,19 @@ class ExactMixer : public Mixer {
 const RegisterMixer registered({
     .name = "exact",
     .summary = "softmax over all pairs, a cache that grows",
+    .options =
+        [] {
+          Spec spec("exact");
+          const ExactMixer made(spec, nullptr, {});
+          return spec.options();
+        },
     .serves = [](const Traits& encoding, bool) { return encoding.exact; },
     .feature_width = [](std::string_view, int64_t dim) { return dim; },
     .make = [](std::string_view text, const MixerPlace&,
                std::shared_ptr<Encoding> encoding,
                Layer layer) -> std::unique_ptr<Mixer> {
-      return std::make_unique<ExactMixer>(text, std::move(encoding), std::move(layer));
+      Spec spec(text);
+      return std::make_unique<ExactMixer>(spec, std::move(encoding), std::move(layer));
     },
 });
 

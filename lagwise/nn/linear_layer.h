@@ -6,8 +6,8 @@
 
 namespace lagwise::nn {
 
-/// Hands out initial weights: the seed and the order in which they are asked for decide
-/// all of them.
+/// Hands out initial weights. They are decided by the seed and by the order in which
+/// they are asked for.
 struct Initial {
   uint64_t seed = 0;
   int64_t next = 0;
@@ -40,7 +40,8 @@ class Norm : public torch::nn::Module {
   at::Tensor weight_, bias_;
 };
 
-/// Trained tensors that something else owns, such as an encoding, under their names.
+/// A module that registers trained tensors of an owner that is no module, such as an
+/// encoding, under their names.
 class Holder : public torch::nn::Module {
  public:
   explicit Holder(const std::vector<std::pair<std::string, at::Tensor>>& parameters);

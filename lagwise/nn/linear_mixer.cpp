@@ -22,7 +22,7 @@ namespace {
 
 struct LinearMemory : MixerState {
   ops::LinearState state;
-  at::Tensor k, v, key_lengths;  // of cross attention by lag, which has no state
+  at::Tensor k, v, key_lengths;  // for cross attention by lag, which keeps no state
   int64_t bytes() const override {
     int64_t sum = 0;
     for (const at::Tensor* x : {&state.s, &state.z, &state.m, &k, &v})
@@ -100,12 +100,14 @@ class LinearMixer : public Mixer {
     at::Tensor lag_bias;  // full attention only
   };
 
-  /// Full attention with a factor for every lag does not split, and keeps no state.
+  /// Whether each pair gets a factor by lag (full attention, encodings on the score).
+  /// It does not split into a query's and a key's part, so no state can be kept.
   bool by_lag() const {
     return !place_.causal && encoding_->traits().stage == Traits::Stage::score;
   }
 
-  /// Sequence by sequence where they stand at different places, and so have other lags.
+  /// Goes sequence by sequence where they are at different positions, because then
+  /// their lags differ.
   at::Tensor ask_by_lag(const LinearMemory& memory, const at::Tensor& q,
                         const Pass& pass) const {
     const auto mix_at = [&](const Placement& at, int64_t b, int64_t count) {
@@ -169,6 +171,7 @@ class LinearMixer : public Mixer {
 const RegisterMixer registered({
     .name = "linear",
     .summary = "linear time, a state of constant size",
+    .options = [] { return LinearAttention("linear", {}).options(); },
     .serves =
         [](const Traits& encoding, bool causal) {
           return causal ? encoding.linear_causal : encoding.linear_full;

@@ -12,8 +12,7 @@ Registry<MixerRow>& registry() {
   return registry;
 }
 
-/// The encodings that an attention can serve, for the message to those who chose
-/// another.
+/// The names of the encodings that an attention can serve, for an error message.
 std::string served_by(const MixerRow& row, bool causal) {
   std::string list;
   for (const EncodingRow& encoding : encodings()) {

@@ -23,7 +23,7 @@ class Mixer {
  public:
   virtual ~Mixer() = default;
 
-  /// Trained tensors of the attention itself; those of the encoding are its own.
+  /// Trained tensors of the attention itself, without those of the encoding.
   virtual Parameters parameters() const { return {}; }
 
   /// q [B, H, N, D], k [B, H, M, D], v [B, H, M, E] -> [B, H, N, E].
@@ -51,12 +51,14 @@ struct MixerPlace {
   bool causal = true;
 };
 
-/// One kind of attention. `make` has checked nothing: make_mixer does.
+/// One kind of attention. `make` may assume that `serves` holds: make_mixer checks it.
 struct MixerRow {
   std::string_view name;
   std::string_view summary;
+  std::vector<Spec::Option> (*options)();  ///< with their defaults
   bool (*serves)(const Traits& encoding, bool causal);
-  /// The width of the rows an encoding after the feature map sees, of heads of width D.
+  /// The width of the features of heads of width D: what an encoding that acts after
+  /// the feature map gets.
   int64_t (*feature_width)(std::string_view text, int64_t dim);
   std::unique_ptr<Mixer> (*make)(std::string_view text, const MixerPlace& place,
                                  std::shared_ptr<Encoding> encoding, Layer layer);
@@ -68,8 +70,8 @@ struct RegisterMixer {
 
 const std::vector<MixerRow>& mixers();
 
-/// The encoding of that text for heads of that shape, as that attention needs it: one
-/// that acts after a feature map is as wide as the features.
+/// Makes the encoding of that text for heads of that shape. One that acts after the
+/// feature map of `attention` is made as wide as the features.
 std::shared_ptr<Encoding> make_encoding_for(std::string_view attention,
                                             const std::string& text, HeadShape shape);
 

@@ -16,7 +16,8 @@ MultiHeadAttention::MultiHeadAttention(const AttentionConfig& config,
   q_proj_ = projection("q_proj", 1.0);
   k_proj_ = projection("k_proj", 1.0);
   v_proj_ = projection("v_proj", 1.0);
-  // Every layer adds twice to the stream: smaller steps keep its size.
+  // Each layer adds two terms to its input, so the sum grows with the number of layers;
+  // smaller initial weights keep its size.
   out_proj_ =
       projection("out_proj", 1.0 / std::sqrt(2.0 * static_cast<double>(config.layers)));
   const Layer layer{config.layer, config.layers,

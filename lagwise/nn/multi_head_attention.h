@@ -36,7 +36,7 @@ class MultiHeadAttention : public torch::nn::Module {
   }
   at::Tensor extend(MixerState& state, const at::Tensor& x, const Pass& pass) const;
 
-  /// Cross attention while decoding: y once, then x again and again.
+  /// Cross attention while decoding: `listen` takes y once, `ask` each further x.
   std::unique_ptr<MixerState> listen(const at::Tensor& y, const Pass& pass) const;
   at::Tensor ask(const MixerState& heard, const at::Tensor& x, const Pass& pass) const;
 

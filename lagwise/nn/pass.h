@@ -16,8 +16,8 @@ struct Pass {
   at::Tensor key_lengths = {};  ///< [B]: of the keys, in cross attention
   double dropout = 0;           ///< 0 outside of training
 
-  /// Sequences that stand at different places, while decoding: where the queries of
-  /// each begin, and its code. `at` then holds all positions as well, [B, N].
+  /// Only where sequences are at different positions, while decoding: where the queries
+  /// of each begin, and its code. `at` then holds all positions as well, [B, N].
   std::vector<int64_t> starts = {};
   std::vector<Code> codes = {};
 };
@@ -25,9 +25,9 @@ struct Pass {
 /// Where sequence b of such a pass stands.
 Placement placement_of(const Pass& pass, int64_t b);
 
-/// Queries and keys of a pass, encoded. Where sequences stand at different places each
-/// is encoded by itself, so that encodings without explicit positions serve as well;
-/// tables by lag are then those of the first sequence.
+/// Encodes the queries and keys of a pass. Where sequences are at different positions
+/// each is encoded by itself, so that encodings that take no explicit positions work as
+/// well; tables by lag are then those of the first sequence.
 Encoded encode_rows(Encoding& encoding, const at::Tensor& q, const at::Tensor& k,
                     const Layer& layer, const Pass& pass);
 

@@ -16,7 +16,7 @@ struct ConvSpeOptions {
   std::string noise = "gaussian";  ///< or "sign"
   std::vector<int64_t> grid = {};  ///< empty: a line; else its cells are the rows
   int64_t query_start = 0, key_start = 0;  ///< positions of the first rows, on a line
-  Draw draw = {};                          ///< the moment; `given` is not read here
+  Draw draw = {};                          ///< decides the noise; `given` is not read
   at::Tensor z = {};            ///< noise to use instead, [H, D, S_1, .., S_dims, R];
   int64_t z_start = 0;          ///<   on a line, the position of its first sample
   std::string method = "auto";  ///< "direct", "fourier" (lines only), or the faster

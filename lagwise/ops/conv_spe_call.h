@@ -20,7 +20,7 @@ struct ConvSpeCall {
   std::array<int64_t, 3> z_origin = {0, 0, 0};
   kernels::NoiseKind kind = kernels::NoiseKind::normal;
   Draw draw = {};
-  bool chosen = false;  ///< a method was asked for
+  bool chosen = false;  ///< the caller named the method; else the faster one is taken
   kernels::ConvMethod method = kernels::ConvMethod::direct;
   double scale = 1;
 
@@ -30,7 +30,7 @@ struct ConvSpeCall {
   }
 };
 
-/// Checks everything once. Below it nobody checks.
+/// Checks everything once, so that the code below need not.
 ConvSpeCall check_conv_spe(const at::Tensor& q, const at::Tensor& k,
                            const at::Tensor& query_kernel, const at::Tensor& key_kernel,
                            const ConvSpeOptions& options);

@@ -16,7 +16,7 @@ using kernels::ConvProblem;
 using kernels::ConvRows;
 using kernels::ConvWindow;
 
-/// Some rows of one side or of both, by all heads: `first` and `count` of them.
+/// A stretch of rows, `count` from `first` on, that all heads go through.
 struct Stretch {
   ConvWindow window;
   int64_t first, count;
@@ -130,8 +130,8 @@ void backward(const ConvSpeCall& call, const std::array<Tensor, 2>& x,
     const auto all = stretches(call, window);
     const auto count = static_cast<int64_t>(all.size());
     const int64_t size = call.d * window.taps();
-    // Each stretch has its own share of the kernels' gradients: [stretch, side, H D
-    // taps]
+    // Each stretch has its own share of the kernels' gradients:
+    // [stretch, side, H D taps]
     const Tensor parts = at::empty({count, sides, call.h * size}, x[0].options());
     run<T>(call, all, sides,
            [&](const ConvProblem<T>& p, int64_t head, int64_t i, T* scratch) {

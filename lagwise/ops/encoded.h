@@ -20,10 +20,10 @@ struct Placement {
   int64_t key_start = 0;     ///<   unless positions are given:
   at::Tensor query_at = {};  ///< int64 [N] or [B, N], or [.., dims] on a grid;
   at::Tensor key_at = {};    ///<   encodings by lag refuse these
-  bool causal = true;        ///< key position <= query position; nothing else decides
+  bool causal = true;        ///< a query sees the keys at its own position and before
   std::vector<int64_t> grid = {};  ///< empty: a line; {32, 32}: an image, by rows
-  int64_t off_grid = 0;  ///< leading rows with no place (a CLS token): un-encoded
-  int64_t horizon = 0;   ///< a fixed longest position, for those that need one
+  int64_t off_grid = 0;            ///< leading rows without a position (a CLS token)
+  int64_t horizon = 0;  ///< a fixed longest position, for those that need one
 };
 
 /// Queries and keys with their positions in them, or beside them.
@@ -53,11 +53,11 @@ struct Draw {
   int64_t step = 0, micro_step = 0;
   std::map<std::string, at::Tensor> given = {};  ///< numbers to use instead, by name
 
-  /// The noise of one use of it. Each kind takes a stream of its own.
+  /// The noise for one purpose: `stream` is one of the numbers below.
   Noise noise(int64_t stream) const { return Noise(seed, stream, step, micro_step); }
 };
 
-/// The streams of noise in use: no two kinds of draw share one.
+/// One number for each purpose that noise is drawn for, so that no two share numbers.
 namespace streams {
 inline constexpr int64_t kParameters = 1, kFavor = 2, kSineSpe = 3, kConvSpe = 4,
                          kGate = 5, kLrpe = 6, kDropout = 7, kSampling = 8, kData = 9,

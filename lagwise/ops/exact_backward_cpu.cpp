@@ -23,8 +23,8 @@ struct KeyStrip {
   at::Tensor lag_values;  // [L, E]
 };
 
-/// How many strips to cut the keys of a piece into. The number of threads has no
-/// say: it would change the order of the sums.
+/// How many strips to cut the keys of a piece into. It must not depend on the number of
+/// threads, because that would change the order of the sums and so the last bits.
 int64_t strips_of(const ExactCall& call, const ExactPiece& piece) {
   constexpr int64_t kEnough = 8;
   const auto pieces = static_cast<int64_t>(call.pieces.size());

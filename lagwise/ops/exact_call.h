@@ -8,7 +8,7 @@
 
 namespace lagwise::ops {
 
-/// Some rows and keys of one head that are attended by themselves.
+/// The rows and keys of one sequence in one head, which attend to no others.
 struct ExactPiece {
   int64_t batch, head;
   int64_t row, rows;  ///< queries [row, row + rows)
@@ -25,8 +25,8 @@ struct ExactCall {
   bool causal = false;
   double scale = 1;
   int64_t window = 0;              ///< 0: none
-  std::vector<ExactPiece> pieces;  ///< with rows and keys; heads of a sequence in order
-  bool covers = true;              ///< every row stands in a piece
+  std::vector<ExactPiece> pieces;  ///< those with rows and keys, by sequence and head
+  bool covers = true;              ///< whether every row belongs to a piece
 };
 
 /// Refuses what is wrong with one line that begins with the operator's name.

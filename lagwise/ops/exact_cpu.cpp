@@ -41,7 +41,7 @@ void forward(const ExactCall& call, const ExactForward& to) {
     for_each_grouped_task<T>(blocks, scratch, [&](int64_t group, int64_t task, T* own) {
       const size_t i = waves[wave] + static_cast<size_t>(group);
       const ExactPiece& piece = call.pieces[i];
-      // The last rows of a causal head take longest: begin with them.
+      // The last rows of a causal head see most keys and take longest: begin with them.
       const int64_t block = blocks[static_cast<size_t>(group)] - 1 - task;
       const int64_t end = std::min((block + 1) * kExactRows, piece.rows);
       kernels::exact_rows<T>(head_of<T>(call, piece), packed(i), block * kExactRows,

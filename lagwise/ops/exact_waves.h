@@ -46,9 +46,9 @@ kernels::ExactHead<T> head_of(const ExactCall& call, const ExactPiece& piece) {
   return head;
 }
 
-/// Pieces are worked on in waves, because each needs memory of the order of its
-/// inputs while it is worked on: enough of them to fill the threads, or 16 MB, and as
-/// many for each thread.
+/// Each piece needs memory of the order of its inputs while it is worked on, so pieces
+/// are taken in waves. A wave is a multiple of the thread count: as many pieces as fit
+/// 16 MB, or one for each thread where those need more.
 /// `size[i]`: numbers that piece i needs. Returns where each wave begins, and the end.
 inline std::vector<size_t> waves_of(const std::vector<int64_t>& size, int64_t bytes) {
   constexpr int64_t kBudget = 16 << 20;

@@ -17,10 +17,10 @@ using kernels::Rows;
 using kernels::Sink;
 using DecayBy = LinearCall::DecayBy;
 
-/// One pair of features that meets in products q_i . k_j: the queries and keys
-/// themselves, or the norm features of a separate denominator. What the products
-/// weigh is [v_j | 1]: the values where there are any, and the 1 that sums up a
-/// denominator; against it stands [d_out_i / den_i | d_den_i].
+/// Features that are multiplied as q_i . k_j: the queries and keys themselves, or the
+/// norm features of a separate denominator. The products are the weights of the rows
+/// [v_j | 1]: the values, if there are any, and the 1 that sums up a denominator. The
+/// gradient of their weighted sum is [d_out_i / den_i | d_den_i].
 struct Pair {
   at::Tensor q, k, d_q, d_k;  // [B, H, N, D], [B, H, M, D]
   at::Tensor v, d_v, d_out;   // undefined: no values
@@ -47,7 +47,7 @@ class Backward {
         width_(pair.width()),
         state_size_(width_ * d_) {}
 
-  /// `prepare(head)` goes through the division of one head, before its passes.
+  /// `prepare(head)` computes 1 / den and d_den of one head; called before its passes.
   template <class Prepare>
   void run(const Prepare& prepare) {
     const bool whole = fused() || (strips_per_head(heads(), d_) == 1 &&
@@ -63,9 +63,9 @@ class Backward {
  private:
   int64_t heads() const { return call_.heads(); }
 
-  /// Whether dk and dv come from one pass. It saves a sixth but cannot be cut into
-  /// strips, so few heads go without. The choice decides over bits: it must not look
-  /// at the number of threads.
+  /// Whether dk and dv come from one pass. It saves a sixth of the work but cannot be
+  /// cut into strips, so a few heads could not fill the threads with it. The results
+  /// differ in their last bits, so the choice must not depend on the thread count.
   bool fused() const {
     constexpr int64_t kEnoughHeads = 4;
     return call_.causal && pair_.v.defined() && heads() >= kEnoughHeads &&
@@ -105,7 +105,7 @@ class Backward {
     return {x.x.columns(strip.begin, strip.end), x.map, x.scale, {}};
   }
 
-  /// Gradients of features on their way to gradients of what was mapped.
+  /// Where a pass writes: the gradient of features times the slope of the feature map.
   Sink<T> sink(MatView<T> to, MatView<const T> at, Strip strip) const {
     Sink<T> sink{to.columns(strip.begin, strip.end)};
     if (call_.map.kind == kernels::FeatureMap::Kind::none) return sink;
@@ -122,7 +122,7 @@ class Backward {
                 key_rows<const T>(call_, pair_.k, strip.head), strip);
   }
 
-  /// A pass forwards in time: a run at a time, the past shrinking before each.
+  /// A pass forwards in time, run by run (running_max.h): the state shrinks before it.
   void pass_forwards(int64_t head, const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
                      const kernels::Decay<T>& decay, MatView<T> state,
                      const Sink<T>& sink, T* own) const {
@@ -134,7 +134,7 @@ class Backward {
     }
   }
 
-  /// A pass backwards in time: last run first, what comes of it shrinking after each.
+  /// A pass backwards in time, last run first: the state shrinks after each.
   void pass_backwards(int64_t head, const Rows<T>& q, const Rows<T>& k,
                       const Rows<T>& v, kernels::Decay<T> decay, MatView<T> state,
                       const Sink<T>& sink, T* own) const {
@@ -242,8 +242,8 @@ class Backward {
     if (r.data) fade_to_first(head, r);
   }
 
-  // d_decay_d = sum_i q_id (dS_i / dlog g_d) [d_out_i | d_den_i] + <dS_N / dlog g_d,
-  // d_s1>
+  // d_decay_d = sum_i q_id (dS_i / dlog g_d) [d_out_i | d_den_i]
+  //             + <dS_N / dlog g_d, d_s1>
   void decay_pass(Strip strip, T* own) const {
     const int64_t cols = strip.end - strip.begin;
     T* const space = own + kernels::decay_gradient_scratch<T>(width_, cols);

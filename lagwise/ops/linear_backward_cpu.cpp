@@ -35,8 +35,8 @@ at::Tensor decay_gradient(const LinearCall& call, const Pair& pair) {
                                            : sum.sum(at::IntArrayRef{0, 2});
 }
 
-/// What was found is the gradient of weight_j k_j: makes it that of k_j, and returns
-/// that of log_scale_j, k_j . dk_j.
+/// The passes give the gradient of weight_j k_j. Turns it into that of k_j, in place,
+/// and returns that of log_scale_j, which is k_j . dk_j.
 at::Tensor through_weights(const RunningMax& max, const Pair& pair) {
   pair.d_k.mul_(max.weight.unsqueeze(-1));
   return (pair.k * pair.d_k).sum(-1);

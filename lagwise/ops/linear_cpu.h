@@ -12,14 +12,14 @@ struct LinearForward {
   at::Tensor max = {};  ///< [B, H] after the last key; [B, H, 0] without log_scale
 };
 
-/// Gradients of what came out; undefined tensors are zero.
+/// The gradients of the outputs; undefined tensors are zero.
 struct LinearCotangents {
   at::Tensor out, s, z;
   bool decay = false;  ///< whether the gradient of the decay is wanted
 };
 
-/// Gradients of what went in, in the shapes of LinearCall; those of absent
-/// inputs stay undefined.
+/// The gradients of the inputs, in the shapes of LinearCall; undefined for inputs that
+/// were not given.
 struct LinearGradients {
   at::Tensor q, k, v, q_norm, k_norm, decay, s, z, log_scale;
 };

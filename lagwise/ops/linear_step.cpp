@@ -147,7 +147,7 @@ Tensor step_autograd(const Tensor& q, const Tensor& k, const Tensor& v, Tensor& 
                      const Optional& q_norm, const Optional& k_norm, double eps,
                      c10::string_view eps_mode, const Optional& log_scale) {
   const auto needs = [](const Optional& x) { return x && x->requires_grad(); };
-  // No gradient would look to a learner like a gradient of zero.
+  // A step has no backward pass, and silence would look like a gradient of zero.
   TORCH_CHECK(!at::GradMode::is_enabled() ||
                   !(needs(q) || needs(k) || needs(v) || needs(s) || needs(z) ||
                     needs(decay) || needs(q_norm) || needs(k_norm) || needs(log_scale)),

@@ -6,9 +6,9 @@
 
 namespace lagwise::ops {
 
-/// Multiply-adds, of all tasks together, that one thread does alone: about 0.1 ms. Less
-/// is not worth waking another for; and where the cores have other work, waiting for it
-/// several times in every token that is written takes most of the time.
+/// A call with fewer multiply-adds than this, about 0.1 ms, runs on one thread. Waking
+/// another would take as long; and where the cores have other work, waiting for it
+/// several times a token would take most of the time of generating.
 inline constexpr int64_t kLittleWork = 1 << 20;
 
 /// Calls fn(task, scratch) for every task: in parallel, unless there is little `work`.

@@ -8,9 +8,9 @@
 
 namespace lagwise::ops {
 
-/// y = act(), told to whoever listens to torch's operators (a profiler, or the search
-/// for a layer that went wrong) as an operator of that name on x and weight. For calls
-/// that do not go through torch's dispatcher, which would tell them itself.
+/// y = act(), reported to torch's listeners (a profiler, or the search for the first
+/// layer with a NaN) as an operator of that name on x and weight. For calls that do not
+/// go through torch's dispatcher, which reports its operators itself.
 template <class Act>
 at::Tensor recorded(const char* name, const at::Tensor& x, const at::Tensor& weight,
                     const Act& act) {

@@ -14,7 +14,7 @@ struct Run {
   double factor;  ///< exp(maximum before - maximum now), by which the past shrinks
 };
 
-/// Keys that count exp(c_j) times, brought into range as online softmax does.
+/// Keys with weights exp(c_j), kept in range by a running maximum as in online softmax.
 ///
 ///     m_j = max(m_{j-1}, c_j)     weight_j = exp(c_j - m_j) <= 1
 ///     S_j = exp(m_{j-1} - m_j) S_{j-1} + weight_j k_j v_j^T

@@ -21,15 +21,15 @@ struct Sequence {
 ///     packed   cu_seqlens [S + 1], 0, ..., N: S sequences in B = 1 row, of keys too
 ///              key_cu_seqlens [S + 1], 0, ..., M: those of the keys instead
 ///
-/// What holds for the keys too needs N = M.
+/// Where `lengths` or `cu_seqlens` also cut the keys, N = M is needed.
 struct Ragged {
   at::Tensor lengths, key_lengths, cu_seqlens, key_cu_seqlens;
 };
 
-/// What there is to cut.
+/// The batch that is cut.
 struct Batch {
   int64_t b, n, m;    ///< rows, queries and keys in each
-  bool one_sequence;  ///< queries and keys are one: keys have no numbers of their own
+  bool one_sequence;  ///< keys are cut as the queries are: key_* is refused
   bool meta;          ///< only shapes are wanted: `Ragged` may be meta tensors
 };
 

@@ -17,7 +17,7 @@ struct SineCall {
   int64_t waves() const { return 2 * sines + (constant.defined() ? 1 : 0); }
 };
 
-/// Checks everything once: below nobody checks, above nobody re-checks.
+/// Checks everything once, so that neither the callers nor the code below need to.
 SineCall check_sine_spe(const char* op, const at::Tensor& q, const at::Tensor& k,
                         const at::Tensor& frequency, const at::Tensor& phase,
                         const at::Tensor& amplitude,

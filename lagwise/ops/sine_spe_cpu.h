@@ -4,8 +4,8 @@
 
 namespace lagwise::ops {
 
-/// Gradients of what went in, in the shapes of the call; of an absent constant:
-/// undefined.
+/// The gradients of the inputs, in the shapes of the call; undefined for a constant
+/// that was not given.
 struct SineGradientsOf {
   at::Tensor q, k, frequency, phase, amplitude, constant;
 };

@@ -63,7 +63,7 @@ int64_t transform_length(int64_t n) {
 /// Finite, also for a bias that hides everything.
 Tensor largest(const Tensor& bias) { return bias.max().clamp_min(-1e30); }
 
-/// One head, or what is known of it before its channels are walked through.
+/// One head with all that its channels share.
 struct ToeplitzHead {
   Tensor q, k, w;   // [D, N], [D, M], [E+1, M]
   Tensor spectrum;  // [P/2+1] of t, lag 0 first, negative lags at the end

@@ -40,6 +40,20 @@ RegisterTask::RegisterTask(TaskRow row) { registry().add(row); }
 
 const std::vector<TaskRow>& tasks() { return registry().rows(); }
 
+std::vector<Spec::Option> task_options(const TaskRow& row) {
+  // A maker takes all its options and refuses others before it works, so one that no
+  // task has makes it stop there. Makers that need data also ask for a path first.
+  for (const char* path : {"", "."}) {
+    Spec spec(std::string(row.name) + ":no-such-option=1");
+    try {
+      row.make({.task = spec.text(), .path = path}, spec);
+    } catch (const std::invalid_argument&) {
+      if (!spec.options().empty()) return spec.options();
+    }
+  }
+  return {};
+}
+
 std::unique_ptr<Task> make_task(const TaskConfig& config) {
   Spec options(config.task);
   const TaskRow& row = registry().find(options.name());

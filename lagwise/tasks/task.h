@@ -90,6 +90,10 @@ struct RegisterTask {
 
 const std::vector<TaskRow>& tasks();
 
+/// The options of a row with their defaults, as its maker takes them from raw files, or
+/// where it makes its data itself, for windows of 512 tokens. Nothing is read or made.
+std::vector<Spec::Option> task_options(const TaskRow& row);
+
 /// std::invalid_argument lists the legal names or options; DataError names the file.
 std::unique_ptr<Task> make_task(const TaskConfig& config);
 

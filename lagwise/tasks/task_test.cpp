@@ -33,6 +33,25 @@ TEST(Tasks, RefuseUnknownOptionsBeforeTheyWork) {
               HasSubstr("unknown option 'path'"));
 }
 
+TEST(Tasks, TellTheirOptionsWithoutData) {
+  const auto keys = [](const std::string& name) {
+    std::string list;
+    for (const TaskRow& row : tasks())
+      if (row.name == name)
+        for (const Spec::Option& option : task_options(row)) list += " " + option.key;
+    return list;
+  };
+  EXPECT_EQ(keys("harmonise"), " transpose");
+  EXPECT_EQ(keys("images"), " patch colour valid");
+  EXPECT_EQ(keys("language"), " valid test");
+  EXPECT_EQ(keys("listops"),
+            " train valid test longer_than shorter_than max_depth max_args");
+  EXPECT_EQ(keys("music"), " scheme styles songs corpus transpose bars");
+  EXPECT_EQ(keys("pathfinder"), " train valid test contour");
+  EXPECT_EQ(keys("retrieval"), " train valid test");
+  EXPECT_EQ(keys("text"), " valid test text label");
+}
+
 TEST(Tasks, NeedALength) {
   EXPECT_THAT(refusal([] { make_task({.task = "listops", .length = 0}); }),
               HasSubstr("data.length: expected at least 1, got 0"));

@@ -29,7 +29,7 @@ struct TrainerState {
     double seconds = 0;
   } pending;
 
-  int64_t threads = 0;             ///< as many as bits may depend on
+  int64_t threads = 0;             ///< kept on resume: results depend on it
   ModelConfig model;               ///< as the data completed it
   std::vector<std::string> words;  ///< names of the tokens; empty: bytes
   uint64_t data_hash = 0;
