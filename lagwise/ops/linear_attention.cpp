@@ -1,93 +1,59 @@
 #include "lagwise/ops/linear_attention.h"
 
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/empty.h>
-#include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
-#include <tuple>
-
+#include "lagwise/ops/differentiable_pair.h"
+#include "lagwise/ops/expect.h"
 #include "lagwise/ops/linear_cpu.h"
-#include "lagwise/ops/once_differentiable.h"
-#include "lagwise/ops/optional_tensors.h"
 
-// The operators, in this order: the private pair that computes (CPU, Meta,
-// Autograd), the public ones on top of it, registration.
+// The operators, in this order: what a call takes, the private pair that computes (CPU,
+// Meta, Autograd), the public ones on top of it, registration.
 
 namespace lagwise::ops {
 namespace {
 
 using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-using Optional = c10::optional<Tensor>;
-using Five = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
+using Tensors = std::vector<Tensor>;
 
 constexpr const char* kOp = "linear_attention";
 
-/// Every tensor a call takes. Inside this file they travel as one list, in this order;
-/// those from kFirstFixed on have no gradient.
-enum Input : size_t {
-  kQ,
-  kK,
-  kV,
-  kS,
-  kZ,
-  kDecay,
-  kQNorm,
-  kKNorm,
-  kLogScale,
-  kFirstFixed,
-  kMax = kFirstFixed,
-  kLengths,
-  kKeyLengths,
-  kCuts,
-  kKeyCuts,
-  kInputs
+/// What a call takes, in the order of the schema kSchema.
+struct LinearArguments {
+  Tensor q, k, v;
+  LinearState from;
+  LinearOptions options;
 };
 
-/// The choices of a call that are not tensors.
-struct Choices {
-  bool causal;
-  std::string feature_map, denominator;
-  double eps;
-  std::string eps_mode;
-};
-
-variable_list list_inputs(const Tensor& q, const Tensor& k, const Tensor& v,
-                          const LinearState& from, const LinearOptions& options) {
-  variable_list x(kInputs);
-  x[kQ] = q, x[kK] = k, x[kV] = v;
-  x[kS] = from.s, x[kZ] = from.z, x[kMax] = from.m;
-  x[kDecay] = options.decay, x[kLogScale] = options.log_scale;
-  x[kQNorm] = options.q_norm, x[kKNorm] = options.k_norm;
-  x[kLengths] = options.lengths, x[kKeyLengths] = options.key_lengths;
-  x[kCuts] = options.cu_seqlens, x[kKeyCuts] = options.key_cu_seqlens;
-  return x;
+template <class Visit>
+void each_argument(LinearArguments& x, const Visit& visit) {
+  visit(x.q), visit(x.k), visit(x.v);
+  visit(x.from.s), visit(x.from.z), visit(x.from.m);
+  visit(x.options.causal), visit(x.options.feature_map), visit(x.options.decay);
+  visit(x.options.denominator), visit(x.options.q_norm), visit(x.options.k_norm);
+  visit(x.options.eps), visit(x.options.eps_mode), visit(x.options.log_scale);
+  visit(x.options.lengths), visit(x.options.key_lengths);
+  visit(x.options.cu_seqlens), visit(x.options.key_cu_seqlens);
 }
 
-LinearCall check_inputs(const variable_list& x, const Choices& choices) {
-  LinearOptions options;
-  options.causal = choices.causal;
-  options.feature_map = choices.feature_map;
-  options.denominator = choices.denominator;
-  options.eps = choices.eps;
-  options.eps_mode = choices.eps_mode;
-  options.decay = x[kDecay], options.log_scale = x[kLogScale];
-  options.q_norm = x[kQNorm], options.k_norm = x[kKNorm];
-  options.lengths = x[kLengths], options.key_lengths = x[kKeyLengths];
-  options.cu_seqlens = x[kCuts], options.key_cu_seqlens = x[kKeyCuts];
-  return check_linear(kOp, x[kQ], x[kK], x[kV], {x[kS], x[kZ], x[kMax]}, options);
+const std::string kOptions =
+    "bool causal=False, str feature_map=\"none\", Tensor? decay=None, "
+    "str denominator=\"same\", Tensor? q_norm=None, Tensor? k_norm=None, "
+    "float eps=1e-6, str eps_mode=\"add\", Tensor? log_scale=None, "
+    "Tensor? lengths=None, Tensor? key_lengths=None, Tensor? cu_seqlens=None, "
+    "Tensor? key_cu_seqlens=None";
+const std::string kSchema =
+    "Tensor q, Tensor k, Tensor v, Tensor? s=None, Tensor? z=None, Tensor? m=None, "
+    "*, " +
+    kOptions;
+
+LinearCall check(const LinearArguments& x) {
+  return check_linear(kOp, x.q, x.k, x.v, x.from, x.options);
 }
 
 // ---- _linear_attention: out, s, z, den, max
 
-Five forward_cpu(const LinearCall& call) {
-  const LinearForward r = linear_forward_cpu(call);
-  return {r.out, r.s, r.z, r.den, r.max};
-}
-
-Five forward_meta(const LinearCall& call) {
+LinearForward forward_meta(const LinearCall& call) {
   const auto make = [&](at::IntArrayRef sizes) {
     return at::empty(sizes, call.q.options());
   };
@@ -100,202 +66,122 @@ Five forward_meta(const LinearCall& call) {
           make({call.b, call.h, dens}), max};
 }
 
-template <Five (*compute)(const LinearCall&)>
-Five forward_op(const Optionals& x, bool causal, c10::string_view map,
-                c10::string_view denominator, double eps, c10::string_view eps_mode) {
-  return compute(
-      check_inputs(unpack(x), {causal, std::string(map), std::string(denominator), eps,
-                               std::string(eps_mode)}));
+template <LinearForward (*compute)(const LinearCall&)>
+void forward_op(const c10::OperatorHandle& op, Stack* stack) {
+  const Stack taken = take_arguments(op, *stack);
+  LinearArguments arguments;
+  read_arguments(taken.data(), arguments);
+  const LinearForward r = compute(check(arguments));
+  for (const Tensor& x : {r.out, r.s, r.z, r.den, r.max}) stack->emplace_back(x);
 }
 
-Five call_forward(const variable_list& x, const Choices& choices) {
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("lagwise::_linear_attention", "")
-                             .typed<decltype(forward_op<forward_cpu>)>();
-  return op.call(pack(x), choices.causal, choices.feature_map, choices.denominator,
-                 choices.eps, choices.eps_mode);
-}
+// ---- _linear_attention_backward: the gradients of kPair.inputs
 
-// ---- _linear_attention_backward: the gradients of the inputs up to kFirstFixed
+const DifferentiablePair kPair = {
+    kOp,
+    "lagwise::_linear_attention",
+    "lagwise::_linear_attention_backward",
+    {0, 1, 2, 3, 4, 8, 10, 11, 14},  // q, k, v, s, z, decay, q_norm, k_norm, log_scale
+    5,
+    3};
+constexpr size_t kDecayInput = 5;  // the place of the decay in that list
 
-std::vector<Tensor> backward_cpu(const LinearCall& call, const LinearForward& saved,
-                                 const LinearCotangents& cotangents) {
-  const auto g = linear_backward_cpu(call, saved, cotangents);
-  return {g.q, g.k, g.v, g.s, g.z, g.decay, g.q_norm, g.k_norm, g.log_scale};
-}
-
-std::vector<Tensor> backward_meta(const LinearCall& call, const LinearForward& saved,
-                                  const LinearCotangents&) {
+LinearGradients backward_meta(const LinearCall& call, const LinearForward& saved,
+                              const LinearCotangents&) {
   const auto like = [](const Tensor& x) {
     return x.defined() ? at::empty(x.sizes(), x.options()) : x;
   };
   return {like(call.q),      like(call.k),      like(call.v),
-          like(saved.s),     like(saved.z),     like(call.decay),
-          like(call.q_norm), like(call.k_norm), like(call.log_scale)};
+          like(call.q_norm), like(call.k_norm), like(call.decay),
+          like(saved.s),     like(saved.z),     like(call.log_scale)};
 }
 
-template <std::vector<Tensor> (*compute)(const LinearCall&, const LinearForward&,
-                                         const LinearCotangents&)>
-std::vector<Tensor> backward_op(const Optionals& d, bool decay_wanted,
-                                const Tensor& out, const Tensor& s1, const Tensor& z1,
-                                const Tensor& den, const Optionals& x, bool causal,
-                                c10::string_view map, c10::string_view denominator,
-                                double eps, c10::string_view eps_mode) {
-  const variable_list inputs = unpack(x), cotangents = unpack(d);
-  const auto call = check_inputs(
-      inputs,
-      {causal, std::string(map), std::string(denominator), eps, std::string(eps_mode)});
-  auto gradients = compute(call, {out, s1, z1, den},
-                           {cotangents[0], cotangents[1], cotangents[2], decay_wanted});
-  // The dispatcher returns no undefined tensors: absent inputs give empty ones.
-  for (auto& gradient : gradients)
-    if (!gradient.defined()) gradient = at::empty({0}, call.q.options());
-  return gradients;
+/// What a backward pass is given beside the arguments: anyone may call the operator.
+void check_results(const LinearCall& call, const LinearForward& saved,
+                   const LinearCotangents& cotangents) {
+  const int64_t states = call.states();
+  const int64_t dens = call.divide == LinearCall::Divide::none ? 0 : call.n;
+  const std::vector<int64_t> out = {call.b, call.h, call.n, call.e};
+  const std::vector<int64_t> s = {states, call.h, call.d, call.e};
+  const std::vector<int64_t> z = {states, call.h, call.f};
+  const auto expect = [&](const char* name, const char* shape, const Tensor& x,
+                          at::IntArrayRef sizes) {
+    if (x.defined()) expect_tensor(kOp, name, shape, x, sizes, call.q);
+  };
+  expect("out", "[B, H, N, E]", saved.out, out);
+  expect("s1", "[B, H, D, E]", saved.s, s);
+  expect("z1", "[B, H, F]", saved.z, z);
+  expect("den", "[B, H, N or 0]", saved.den, {call.b, call.h, dens});
+  expect("d_out", "[B, H, N, E]", cotangents.out, out);
+  expect("d_s", "[B, H, D, E]", cotangents.s, s);
+  expect("d_z", "[B, H, F]", cotangents.z, z);
 }
 
-std::vector<Tensor> call_backward(const variable_list& cotangents, bool decay_wanted,
-                                  const LinearForward& saved, const variable_list& x,
-                                  const Choices& choices) {
-  static const auto op =
-      c10::Dispatcher::singleton()
-          .findSchemaOrThrow("lagwise::_linear_attention_backward", "")
-          .typed<decltype(backward_op<backward_cpu>)>();
-  return op.call(pack(cotangents), decay_wanted, saved.out, saved.s, saved.z, saved.den,
-                 pack(x), choices.causal, choices.feature_map, choices.denominator,
-                 choices.eps, choices.eps_mode);
+template <LinearGradients (*compute)(const LinearCall&, const LinearForward&,
+                                     const LinearCotangents&)>
+void backward_op(const c10::OperatorHandle& op, Stack* stack) {
+  const Stack taken = take_arguments(op, *stack);
+  LinearCotangents cotangents;
+  LinearForward saved;
+  const c10::IValue* at = taken.data();
+  for (Tensor* x : {&cotangents.out, &cotangents.s, &cotangents.z}) read(*at++, *x);
+  const auto wanted = (at++)->toBoolList();
+  TORCH_CHECK(wanted.size() == kPair.inputs.size(), kOp, ": expected wanted of ",
+              kPair.inputs.size(), ", got ", wanted.size());
+  cotangents.decay = wanted.get(kDecayInput);
+  for (Tensor* x : {&saved.out, &saved.s, &saved.z, &saved.den, &saved.max})
+    read(*at++, *x);
+  LinearArguments arguments;
+  read_arguments(at, arguments);
+  const LinearCall call = check(arguments);
+  check_results(call, saved, cotangents);
+  const LinearGradients g = compute(call, saved, cotangents);
+  Tensors gradients = {g.q,     g.k,      g.v,      g.s,        g.z,
+                       g.decay, g.q_norm, g.k_norm, g.log_scale};
+  for (Tensor& x : gradients)
+    if (!x.defined()) x = at::empty({0}, call.q.options());
+  stack->emplace_back(std::move(gradients));
 }
 
-// ---- autograd
-
-struct LinearAttention : torch::autograd::Function<LinearAttention> {
-  /// `given`: the inputs that there are; `which`: their places in the whole list.
-  static variable_list forward(AutogradContext* ctx, at::TensorList given,
-                               const std::vector<int64_t>& which,
-                               const Choices& choices) {
-    variable_list x(kInputs);
-    for (size_t i = 0; i < which.size(); ++i)
-      x[static_cast<size_t>(which[i])] = given[i];
-    const bool decay_wanted = x[kDecay].defined() && x[kDecay].requires_grad();
-    TORCH_CHECK(!decay_wanted || !x[kLogScale].defined(), kOp,
-                ": expected a decay that needs no gradient with log_scale, got one "
-                "that does");
-    at::AutoDispatchBelowADInplaceOrView below_autograd;
-    const auto [out, s, z, den, max] = call_forward(x, choices);
-    variable_list saved = x;
-    saved.insert(saved.end(), {out, s, z, den});
-    ctx->save_for_backward(saved);
-    ctx->set_materialize_grads(false);
-    ctx->saved_data["causal"] = choices.causal;
-    ctx->saved_data["feature_map"] = choices.feature_map;
-    ctx->saved_data["denominator"] = choices.denominator;
-    ctx->saved_data["eps"] = choices.eps;
-    ctx->saved_data["eps_mode"] = choices.eps_mode;
-    ctx->saved_data["decay_wanted"] = decay_wanted;
-    ctx->saved_data["which"] = which;
-    ctx->mark_non_differentiable({den, max});
-    return {out, s, z, den, max};
-  }
-
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    auto& data = ctx->saved_data;
-    const Choices choices{data["causal"].toBool(), data["feature_map"].toStringRef(),
-                          data["denominator"].toStringRef(), data["eps"].toDouble(),
-                          data["eps_mode"].toStringRef()};
-    const bool decay_wanted = data["decay_wanted"].toBool();
-    const variable_list saved = ctx->get_saved_variables();
-    const variable_list x(saved.begin(), saved.begin() + kInputs);
-    grads.resize(3);  // those of den and max are no gradients
-    variable_list gradients;
-    {
-      at::AutoGradMode off(false);
-      const auto* results = saved.data() + kInputs;
-      gradients =
-          call_backward(grads, decay_wanted,
-                        {results[0], results[1], results[2], results[3]}, x, choices);
-    }
-    if (!decay_wanted) gradients[kDecay] = Tensor();
-    gradients.resize(kInputs);
-    variable_list wanted;
-    for (const int64_t i : data["which"].toIntVector())
-      wanted.push_back(gradients[static_cast<size_t>(i)]);
-    variable_list depends(x.begin(), x.begin() + kFirstFixed);
-    depends.insert(depends.end(), grads.begin(), grads.end());
-    wanted = once_differentiable(kOp, depends, std::move(wanted));
-    wanted.resize(wanted.size() + 2);  // of `which` and the choices
-    return wanted;
-  }
-};
-
-Five forward_autograd(const Optionals& x, bool causal, c10::string_view map,
-                      c10::string_view denominator, double eps,
-                      c10::string_view eps_mode) {
-  variable_list given;
-  std::vector<int64_t> which;
-  for (size_t i = 0; i < x.size(); ++i) {
-    if (!x.get(i).has_value()) continue;
-    given.push_back(*x.get(i));
-    which.push_back(static_cast<int64_t>(i));
-  }
-  const auto r =
-      LinearAttention::apply(at::TensorList(given), which,
-                             Choices{causal, std::string(map), std::string(denominator),
-                                     eps, std::string(eps_mode)});
-  return {r[0], r[1], r[2], r[3], r[4]};
+/// Under torch's key Autograd, above both.
+void forward_autograd(const c10::OperatorHandle& op, Stack* stack) {
+  LinearArguments x;
+  read_arguments(&*(stack->end() - op.schema().arguments().size()), x);
+  TORCH_CHECK(!x.options.log_scale.defined() || !x.options.decay.defined() ||
+                  !x.options.decay.requires_grad(),
+              kOp,
+              ": expected a decay that needs no gradient with log_scale, got one that "
+              "does");
+  differentiate<kPair>(op, stack);
 }
 
 // ---- the public operators
 
-Tensor value_or_undefined(const Optional& x) { return x.value_or(Tensor()); }
-
-void refuse_mask(const Optional& attn_mask) {
+void refuse_mask(const c10::IValue& attn_mask) {
   TORCH_CHECK(
-      !attn_mask.has_value(), kOp, ": expected no attn_mask, got one of ",
-      attn_mask->sizes(),
+      attn_mask.isNone(), kOp, ": expected no attn_mask, got one of ",
+      attn_mask.toTensor().sizes(),
       "; linear attention never forms the N x M scores a mask would act on: use "
       "causal=True, lengths= for padding or cu_seqlens= for packed sequences");
 }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor> linear_attention_stateful_op(
-    const Tensor& q, const Tensor& k, const Tensor& v, const Optional& s,
-    const Optional& z, const Optional& m, bool causal, c10::string_view map,
-    const Optional& decay, c10::string_view denominator, const Optional& q_norm,
-    const Optional& k_norm, double eps, c10::string_view eps_mode,
-    const Optional& log_scale, const Optional& lengths, const Optional& key_lengths,
-    const Optional& cu_seqlens, const Optional& key_cu_seqlens,
-    const Optional& attn_mask) {
-  refuse_mask(attn_mask);
-  LinearOptions options;
-  options.causal = causal;
-  options.feature_map = std::string(map);
-  options.decay = value_or_undefined(decay);
-  options.denominator = std::string(denominator);
-  options.q_norm = value_or_undefined(q_norm);
-  options.k_norm = value_or_undefined(k_norm);
-  options.eps = eps;
-  options.eps_mode = std::string(eps_mode);
-  options.log_scale = value_or_undefined(log_scale);
-  options.lengths = value_or_undefined(lengths);
-  options.key_lengths = value_or_undefined(key_lengths);
-  options.cu_seqlens = value_or_undefined(cu_seqlens);
-  options.key_cu_seqlens = value_or_undefined(key_cu_seqlens);
-  auto r = linear_attention_stateful(
-      q, k, v, {value_or_undefined(s), value_or_undefined(z), value_or_undefined(m)},
-      options);
-  return {r.out, r.state.s, r.state.z, r.state.m};
+void stateful_op(const c10::OperatorHandle& op, Stack* stack) {
+  const Stack taken = take_arguments(op, *stack);
+  refuse_mask(taken.back());
+  LinearArguments x;
+  read_arguments(taken.data(), x);
+  const LinearResult r = linear_attention_stateful(x.q, x.k, x.v, x.from, x.options);
+  for (const Tensor& y : {r.out, r.state.s, r.state.z, r.state.m})
+    stack->emplace_back(y);
 }
 
-Tensor linear_attention_op(const Tensor& q, const Tensor& k, const Tensor& v,
-                           bool causal, c10::string_view map, const Optional& decay,
-                           c10::string_view denominator, const Optional& q_norm,
-                           const Optional& k_norm, double eps,
-                           c10::string_view eps_mode, const Optional& log_scale,
-                           const Optional& lengths, const Optional& key_lengths,
-                           const Optional& cu_seqlens, const Optional& key_cu_seqlens,
-                           const Optional& attn_mask) {
-  return std::get<0>(
-      linear_attention_stateful_op(q, k, v, {}, {}, {}, causal, map, decay, denominator,
-                                   q_norm, k_norm, eps, eps_mode, log_scale, lengths,
-                                   key_lengths, cu_seqlens, key_cu_seqlens, attn_mask));
+void stateless_op(const c10::OperatorHandle& op, Stack* stack) {
+  Stack taken = take_arguments(op, *stack);
+  refuse_mask(taken.back());
+  taken.insert(taken.begin() + 3, 3, c10::IValue());  // no state: s, z, m
+  LinearArguments x;
+  read_arguments(taken.data(), x);
+  stack->emplace_back(linear_attention(x.q, x.k, x.v, x.options));
 }
 
 }  // namespace
@@ -303,15 +189,17 @@ Tensor linear_attention_op(const Tensor& q, const Tensor& k, const Tensor& v,
 LinearResult linear_attention_stateful(const Tensor& q, const Tensor& k,
                                        const Tensor& v, const LinearState& from,
                                        const LinearOptions& options) {
-  auto x = list_inputs(q, k, v, from, options);
+  Stack stack;
+  write_arguments(LinearArguments{q, k, v, from, options}, stack);
   const bool stored_short = q.scalar_type() == at::kBFloat16;
   if (stored_short)
-    for (Tensor& one : x)
-      if (one.defined() && one.scalar_type() == at::kBFloat16) one = one.to(at::kFloat);
-  auto [out, s, z, den, max] =
-      call_forward(x, {options.causal, options.feature_map, options.denominator,
-                       options.eps, options.eps_mode});
-  return {stored_short ? out.to(at::kBFloat16) : out, {s, z, max}};
+    for (c10::IValue& x : stack)
+      if (x.isTensor() && x.toTensor().scalar_type() == at::kBFloat16)
+        x = x.toTensor().to(at::kFloat);
+  call_forward<kPair>(stack);
+  const Tensor out = stack[0].toTensor();
+  return {stored_short ? out.to(at::kBFloat16) : out,
+          {stack[1].toTensor(), stack[2].toTensor(), stack[4].toTensor()}};
 }
 
 Tensor linear_attention(const Tensor& q, const Tensor& k, const Tensor& v,
@@ -319,41 +207,39 @@ Tensor linear_attention(const Tensor& q, const Tensor& k, const Tensor& v,
   return linear_attention_stateful(q, k, v, {}, options).out;
 }
 
-#define LAGWISE_LINEAR_OPTIONS                                                \
-  "bool causal=False, str feature_map=\"none\", Tensor? decay=None, "         \
-  "str denominator=\"same\", Tensor? q_norm=None, Tensor? k_norm=None, "      \
-  "float eps=1e-6, str eps_mode=\"add\", Tensor? log_scale=None, "            \
-  "Tensor? lengths=None, Tensor? key_lengths=None, Tensor? cu_seqlens=None, " \
-  "Tensor? key_cu_seqlens=None, Tensor? attn_mask=None"
-#define LAGWISE_LINEAR_CHOICES \
-  "bool causal, str feature_map, str denominator, float eps, str eps_mode"
+using torch::CppFunction;
 
 TORCH_LIBRARY_FRAGMENT(lagwise, m) {
-  m.def("linear_attention(Tensor q, Tensor k, Tensor v, *, " LAGWISE_LINEAR_OPTIONS
-        ") -> Tensor",
-        linear_attention_op);
-  m.def(
-      "linear_attention_stateful(Tensor q, Tensor k, Tensor v, Tensor? s=None, "
-      "Tensor? z=None, Tensor? m=None, *, " LAGWISE_LINEAR_OPTIONS
-      ") -> (Tensor out, Tensor s, Tensor z, Tensor m)",
-      linear_attention_stateful_op);
-  m.def("_linear_attention(Tensor?[] inputs, " LAGWISE_LINEAR_CHOICES
-        ") -> (Tensor out, Tensor s, Tensor z, Tensor den, Tensor max)");
-  m.def(
-      "_linear_attention_backward(Tensor?[] cotangents, bool decay_wanted, Tensor out, "
-      "Tensor s1, Tensor z1, Tensor den, Tensor?[] inputs, " LAGWISE_LINEAR_CHOICES
-      ") -> Tensor[]");
+  m.def(("linear_attention(Tensor q, Tensor k, Tensor v, *, " + kOptions +
+         ", Tensor? attn_mask=None) -> Tensor")
+            .c_str(),
+        CppFunction::makeFromBoxedFunction<stateless_op>());
+  m.def(("linear_attention_stateful(" + kSchema +
+         ", Tensor? attn_mask=None) -> (Tensor out, Tensor s, Tensor z, Tensor m)")
+            .c_str(),
+        CppFunction::makeFromBoxedFunction<stateful_op>());
+  m.def(("_linear_attention(" + kSchema +
+         ") -> (Tensor out, Tensor s, Tensor z, Tensor den, Tensor max)")
+            .c_str());
+  m.def(("_linear_attention_backward(Tensor? d_out, Tensor? d_s, Tensor? d_z, "
+         "bool[] wanted, Tensor out, Tensor s1, Tensor z1, Tensor den, Tensor max, " +
+         kSchema + ") -> Tensor[]")
+            .c_str());
 }
 TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
-  m.impl("_linear_attention", forward_op<forward_cpu>);
-  m.impl("_linear_attention_backward", backward_op<backward_cpu>);
+  m.impl("_linear_attention",
+         CppFunction::makeFromBoxedFunction<forward_op<linear_forward_cpu>>());
+  m.impl("_linear_attention_backward",
+         CppFunction::makeFromBoxedFunction<backward_op<linear_backward_cpu>>());
 }
 TORCH_LIBRARY_IMPL(lagwise, Meta, m) {
-  m.impl("_linear_attention", forward_op<forward_meta>);
-  m.impl("_linear_attention_backward", backward_op<backward_meta>);
+  m.impl("_linear_attention",
+         CppFunction::makeFromBoxedFunction<forward_op<forward_meta>>());
+  m.impl("_linear_attention_backward",
+         CppFunction::makeFromBoxedFunction<backward_op<backward_meta>>());
 }
 TORCH_LIBRARY_IMPL(lagwise, Autograd, m) {
-  m.impl("_linear_attention", forward_autograd);
+  m.impl("_linear_attention", CppFunction::makeFromBoxedFunction<forward_autograd>());
 }
 
 }  // namespace lagwise::ops

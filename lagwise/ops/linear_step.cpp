@@ -1,13 +1,14 @@
 #include "lagwise/kernels/linear_step.h"
 
 #include <ATen/Dispatch.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <torch/library.h>
 
 #include <cmath>
+#include <type_traits>
 
+#include "lagwise/ops/boxed.h"
 #include "lagwise/ops/linear_views.h"
 
 namespace lagwise::ops {
@@ -17,7 +18,6 @@ using at::Tensor;
 using kernels::Denominator;
 using kernels::Rows;
 using Divide = LinearCall::Divide;
-using Optional = c10::optional<Tensor>;
 
 constexpr const char* kOp = "linear_attention_step";
 
@@ -83,111 +83,104 @@ void step(const LinearCall& call, const Tensor& decay, const Tensor& z, Tensor& 
   });
 }
 
-LinearCall check_step(const Tensor& q, const Tensor& k, const Tensor& v,
-                      const Tensor& s, const Tensor& z, const Optional& m,
-                      c10::string_view map, const Optional& decay,
-                      c10::string_view denominator, const Optional& q_norm,
-                      const Optional& k_norm, double eps, c10::string_view eps_mode,
-                      const Optional& log_scale) {
+/// What a step takes, in the order of its schema.
+struct StepArguments {
+  Tensor q, k, v;
+  LinearState state;
   LinearOptions options;
-  options.feature_map = std::string(map);
-  options.decay = decay.value_or(Tensor());
-  options.denominator = std::string(denominator);
-  options.q_norm = q_norm.value_or(Tensor());
-  options.k_norm = k_norm.value_or(Tensor());
-  options.eps = eps;
-  options.eps_mode = std::string(eps_mode);
-  options.log_scale = log_scale.value_or(Tensor());
-  Tensor wide_q = q, wide_k = k, wide_v = v;  // bf16 is storage: computed in f32
-  for (Tensor* x : {&wide_q, &wide_k, &wide_v, &options.decay, &options.q_norm,
-                    &options.k_norm, &options.log_scale})
-    if (x->defined() && x->scalar_type() == at::kBFloat16) *x = x->to(at::kFloat);
-  return check_linear(kOp, wide_q, wide_k, wide_v, {s, z, m.value_or(Tensor())},
-                      options,
-                      /*step=*/true);
+};
+
+template <class Visit>
+void each_argument(StepArguments& x, const Visit& visit) {
+  visit(x.q), visit(x.k), visit(x.v);
+  visit(x.state.s), visit(x.state.z), visit(x.state.m);
+  visit(x.options.feature_map), visit(x.options.decay), visit(x.options.denominator);
+  visit(x.options.q_norm), visit(x.options.k_norm);
+  visit(x.options.eps), visit(x.options.eps_mode), visit(x.options.log_scale);
 }
 
-Tensor step_cpu(const Tensor& q, const Tensor& k, const Tensor& v, Tensor& s, Tensor& z,
-                const Optional& m, c10::string_view map, const Optional& decay,
-                c10::string_view denominator, const Optional& q_norm,
-                const Optional& k_norm, double eps, c10::string_view eps_mode,
-                const Optional& log_scale) {
-  const auto call = check_step(q, k, v, s, z, m, map, decay, denominator, q_norm,
-                               k_norm, eps, eps_mode, log_scale);
+constexpr const char* kSchema =
+    "linear_attention_step(Tensor q, Tensor k, Tensor v, Tensor(a!) s, Tensor(b!) z, "
+    "Tensor(c!)? m=None, *, str feature_map=\"none\", Tensor? decay=None, "
+    "str denominator=\"same\", Tensor? q_norm=None, Tensor? k_norm=None, "
+    "float eps=1e-6, str eps_mode=\"add\", Tensor? log_scale=None) -> Tensor";
+
+StepArguments read_step(const c10::OperatorHandle& op, Stack* stack) {
+  const Stack taken = take_arguments(op, *stack);
+  StepArguments x;
+  read_arguments(taken.data(), x);
+  return x;
+}
+
+LinearCall check_step(StepArguments x) {
+  LinearOptions& o = x.options;
+  for (Tensor* one : {&x.q, &x.k, &x.v, &o.decay, &o.q_norm, &o.k_norm, &o.log_scale})
+    if (one->defined() && one->scalar_type() == at::kBFloat16)
+      *one = one->to(at::kFloat);  // bf16 is storage: computed in f32
+  return check_linear(kOp, x.q, x.k, x.v, x.state, o, /*step=*/true);
+}
+
+void step_cpu(const c10::OperatorHandle& op, Stack* stack) {
+  const StepArguments x = read_step(op, stack);
+  const auto call = check_step(x);
   Tensor out = at::empty({call.b, call.h, call.e}, call.q.options());
   const Tensor dense_decay =
       call.decay.defined() ? call.decay.contiguous() : call.decay;
+  const Tensor& z = x.state.z;
   const Tensor dense_z = z.stride(-1) == 1 || call.f <= 1 ? z : z.contiguous();
   AT_DISPATCH_FLOATING_TYPES(call.q.scalar_type(), "linear_attention_step",
                              [&] { step<scalar_t>(call, dense_decay, dense_z, out); });
   if (!dense_z.is_same(z)) z.copy_(dense_z);
-  return out.to(q.scalar_type());
+  stack->emplace_back(out.to(x.q.scalar_type()));
 }
 
-Tensor step_meta(const Tensor& q, const Tensor& k, const Tensor& v, Tensor& s,
-                 Tensor& z, const Optional& m, c10::string_view map,
-                 const Optional& decay, c10::string_view denominator,
-                 const Optional& q_norm, const Optional& k_norm, double eps,
-                 c10::string_view eps_mode, const Optional& log_scale) {
-  const auto call = check_step(q, k, v, s, z, m, map, decay, denominator, q_norm,
-                               k_norm, eps, eps_mode, log_scale);
-  return at::empty({call.b, call.h, call.e}, q.options());
+void step_meta(const c10::OperatorHandle& op, Stack* stack) {
+  const StepArguments x = read_step(op, stack);
+  const auto call = check_step(x);
+  stack->emplace_back(at::empty({call.b, call.h, call.e}, x.q.options()));
 }
 
-auto& step_operator() {
-  static auto op = c10::Dispatcher::singleton()
-                       .findSchemaOrThrow("lagwise::linear_attention_step", "")
-                       .typed<decltype(step_cpu)>();
-  return op;
-}
-
-Tensor step_autograd(const Tensor& q, const Tensor& k, const Tensor& v, Tensor& s,
-                     Tensor& z, const Optional& m, c10::string_view map,
-                     const Optional& decay, c10::string_view denominator,
-                     const Optional& q_norm, const Optional& k_norm, double eps,
-                     c10::string_view eps_mode, const Optional& log_scale) {
-  const auto needs = [](const Optional& x) { return x && x->requires_grad(); };
+void step_autograd(const c10::OperatorHandle& op, Stack* stack) {
+  StepArguments x;
+  read_arguments(&*(stack->end() - op.schema().arguments().size()), x);
+  bool needs_gradient = false;
+  each_argument(x, [&](auto& one) {
+    if constexpr (std::is_same_v<decltype(one), Tensor&>)
+      needs_gradient |= one.defined() && one.requires_grad();
+  });
   // A step has no backward pass, and silence would look like a gradient of zero.
-  TORCH_CHECK(!at::GradMode::is_enabled() ||
-                  !(needs(q) || needs(k) || needs(v) || needs(s) || needs(z) ||
-                    needs(decay) || needs(q_norm) || needs(k_norm) || needs(log_scale)),
-              kOp,
+  TORCH_CHECK(!at::GradMode::is_enabled() || !needs_gradient, kOp,
               ": expected inputs that need no gradient, got one that does; use "
               "linear_attention_stateful, or no_grad");
   at::AutoDispatchBelowADInplaceOrView below_autograd;
-  Tensor out = step_operator().call(q, k, v, s, z, m, map, decay, denominator, q_norm,
-                                    k_norm, eps, eps_mode, log_scale);
-  s.unsafeGetTensorImpl()->bump_version();
-  z.unsafeGetTensorImpl()->bump_version();
-  return out;
+  op.callBoxed(stack);
+  for (const Tensor& written : {x.state.s, x.state.z, x.state.m})
+    if (written.defined()) written.unsafeGetTensorImpl()->bump_version();
 }
 
 }  // namespace
 
 Tensor linear_attention_step(const Tensor& q, const Tensor& k, const Tensor& v,
                              const LinearState& state, const LinearOptions& options) {
-  const auto optional = [](const Tensor& x) {
-    return x.defined() ? Optional(x) : c10::nullopt;
-  };
-  Tensor s = state.s, z = state.z;
-  return step_operator().call(
-      q, k, v, s, z, optional(state.m), options.feature_map, optional(options.decay),
-      options.denominator, optional(options.q_norm), optional(options.k_norm),
-      options.eps, options.eps_mode, optional(options.log_scale));
+  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(
+      "lagwise::linear_attention_step", "");
+  Stack stack;
+  write_arguments(StepArguments{q, k, v, state, options}, stack);
+  op.callBoxed(&stack);
+  return stack[0].toTensor();
 }
 
-TORCH_LIBRARY_FRAGMENT(lagwise, m) {
-  m.def(
-      "linear_attention_step(Tensor q, Tensor k, Tensor v, Tensor(a!) s, Tensor(b!) z, "
-      "Tensor(c!)? m=None, *, str feature_map=\"none\", Tensor? decay=None, str "
-      "denominator=\"same\", "
-      "Tensor? q_norm=None, Tensor? k_norm=None, float eps=1e-6, "
-      "str eps_mode=\"add\", Tensor? log_scale=None) -> Tensor");
+using torch::CppFunction;
+
+TORCH_LIBRARY_FRAGMENT(lagwise, m) { m.def(kSchema); }
+TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
+  m.impl("linear_attention_step", CppFunction::makeFromBoxedFunction<step_cpu>());
 }
-TORCH_LIBRARY_IMPL(lagwise, CPU, m) { m.impl("linear_attention_step", step_cpu); }
-TORCH_LIBRARY_IMPL(lagwise, Meta, m) { m.impl("linear_attention_step", step_meta); }
+TORCH_LIBRARY_IMPL(lagwise, Meta, m) {
+  m.impl("linear_attention_step", CppFunction::makeFromBoxedFunction<step_meta>());
+}
 TORCH_LIBRARY_IMPL(lagwise, Autograd, m) {
-  m.impl("linear_attention_step", step_autograd);
+  m.impl("linear_attention_step", CppFunction::makeFromBoxedFunction<step_autograd>());
 }
 
 }  // namespace lagwise::ops
