@@ -49,13 +49,21 @@ void save(const std::string& folder, const Run& run, const ContinuationPlan& pla
 
 std::string row_text(const char* name, const QuarterFigures& figures) {
   std::string text = fmt::format("  {:<18}", name);
-  for (const Interval& quarter : figures)
-    text += fmt::format(" {:>5.3f} ± {:.3f} ", quarter.mean, quarter.error);
+  for (const QuarterFigure& quarter : figures)
+    text += quarter.counted > 0
+                ? fmt::format(" {:>5.3f} ± {:.3f} ", quarter.mean, quarter.error)
+                : fmt::format(" {:>13} ", "-");
   return text + "\n";
 }
 
+/// Nothing where no piece has such tracks: the likeness of drums in piano music.
 std::string part_text(const char* title, const ContinuationFigures& figures,
                       QuarterFigures StyleFigures::*part) {
+  const auto silent = [&](const StyleFigures& line) {
+    return std::ranges::all_of(line.*part,
+                               [](const auto& q) { return q.counted == 0; });
+  };
+  if (silent(figures.written) && silent(figures.truth)) return "";
   return fmt::format("{:<20} {:>13} {:>14} {:>14} {:>14}\n", title, "1st quarter",
                      "2nd quarter", "3rd quarter", "4th quarter") +
          row_text("this model", figures.written.*part) +
@@ -71,10 +79,12 @@ std::string notes_text(const char* name, const data::NoteStatistics& notes) {
 }
 
 Json quarters_json(const QuarterFigures& figures) {
-  Json mean = Json::array(), error = Json::array();
-  for (const Interval& quarter : figures)
+  Json mean = Json::array(), error = Json::array(), counted = Json::array();
+  for (const QuarterFigure& quarter : figures) {
     mean.push_back(quarter.mean), error.push_back(quarter.error);
-  return {{"mean", mean}, {"error", error}};
+    counted.push_back(quarter.counted);
+  }
+  return {{"mean", mean}, {"error", error}, {"counted", counted}};
 }
 
 Json part_json(const ContinuationFigures& figures, QuarterFigures StyleFigures::*part) {
@@ -152,7 +162,8 @@ std::string continuations_text(const ContinuationsFound& found) {
              found.trained, found.tokens_per_second) +
          part_text("time and pitch", figures, &StyleFigures::time_pitch) +
          part_text("onset and duration", figures, &StyleFigures::onset_duration) +
-         "notes\n" + notes_text("this model", figures.written_notes) +
+         part_text("drums", figures, &StyleFigures::onset_drum) + "notes\n" +
+         notes_text("this model", figures.written_notes) +
          notes_text("the piece itself", figures.true_notes);
 }
 
@@ -170,6 +181,7 @@ Json continuations_json(const ContinuationsFound& found, int64_t step) {
           {"tokens_per_second", found.tokens_per_second},
           {"time_pitch", part_json(found.figures, &StyleFigures::time_pitch)},
           {"onset_duration", part_json(found.figures, &StyleFigures::onset_duration)},
+          {"onset_drum", part_json(found.figures, &StyleFigures::onset_drum)},
           {"written_notes", notes_json(found.figures.written_notes)},
           {"true_notes", notes_json(found.figures.true_notes)}};
 }

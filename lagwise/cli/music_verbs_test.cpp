@@ -92,9 +92,11 @@ TEST_F(MusicRun, IsJudgedByItsContinuations) {
   EXPECT_THAT(outcome.out, HasSubstr("the piece itself"));
   const json got = json::parse(contents(run() + "/eval/continuations-test.json"));
   EXPECT_EQ(got["count"], 3);
-  for (const char* const part : {"time_pitch", "onset_duration"})
-    for (const char* const line : {"written", "truth", "shuffled"})
+  for (const char* const part : {"time_pitch", "onset_duration", "onset_drum"})
+    for (const char* const line : {"written", "truth", "shuffled"}) {
       EXPECT_EQ(got[part][line]["mean"].size(), 4u) << part << line;
+      EXPECT_EQ(got[part][line]["counted"].size(), 4u) << part << line;
+    }
   double truth = 0;
   for (const json& quarter : got["onset_duration"]["truth"]["mean"])
     truth += quarter.get<double>();

@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
+#include "lagwise/cli/compare_likeness.h"
 #include "lagwise/cli/report_page.h"
 #include "lagwise/data/music.h"
 
@@ -70,6 +72,7 @@ Series quarters(const RunRecord& run, const std::string& likeness,
                 const std::string& part) {
   Series series{run.name, {}, {}};
   const Json& found = run.found("continuations");
+  if (judged_with_drums_among(found)) return series;
   if (!found.contains(likeness) || !found[likeness].contains(part)) return series;
   const Json& figures = found[likeness][part];
   const Json means = figures.value("mean", Json::array());
@@ -98,7 +101,8 @@ Chart likeness_chart(const std::vector<RunRecord>& runs, const std::string& like
   Series truth, other;
   for (const RunRecord& run : runs) {
     Series written = quarters(run, likeness, "written");
-    if (written.x.empty()) continue;
+    if (std::ranges::all_of(written.y, [](double y) { return std::isnan(y); }))
+      continue;
     chart.series.push_back(written);
     truth = quarters(run, likeness, "truth");
     other = quarters(run, likeness, "shuffled");
@@ -113,16 +117,31 @@ Chart likeness_chart(const std::vector<RunRecord>& runs, const std::string& like
   return chart;
 }
 
+/// Which runs have figures that are nothing to set beside the others'.
+std::string note_on_older(const std::vector<RunRecord>& runs) {
+  std::vector<std::string> older;
+  for (const RunRecord& run : runs)
+    if (judged_with_drums_among(run.found("continuations"))) older.push_back(run.name);
+  if (older.empty()) return "";
+  return fmt::format(
+      "The likeness of {} is left out: an earlier version found it, with drums "
+      "averaged "
+      "in; lagwise eval RUN --continuations N finds it anew. ",
+      fmt::join(older, ", "));
+}
+
 }  // namespace
 
 report::Section music_section(const std::vector<RunRecord>& runs) {
   report::Section section{"Music", "", {}};
   for (const auto& [key, what] : {std::pair{"time_pitch", "time and pitch"},
-                                  std::pair{"onset_duration", "onset and duration"}})
+                                  std::pair{"onset_duration", "onset and duration"},
+                                  std::pair{"onset_drum", "drums"}})
     if (Chart chart = likeness_chart(runs, key, what); !chart.series.empty())
       section.blocks.push_back(report::Charts{{std::move(chart)}});
+  section.note = note_on_older(runs);
   if (report::Music music = rolls_of(runs); !music.pieces.empty()) {
-    section.note = "Click into a roll to hear it from there. The prompt is shaded.";
+    section.note += "Click into a roll to hear it from there. The prompt is shaded.";
     section.blocks.push_back(std::move(music));
   }
   return section;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace lagwise::data {
 namespace {
@@ -55,6 +56,33 @@ std::vector<Note> part_of(const Track& track, int64_t from, int64_t to) {
   return notes;
 }
 
+// The cosine of two profiles; NaN where one of them is empty.
+double likeness(const StyleProfile& a, const StyleProfile& b) {
+  const auto empty = [](const StyleProfile& profile) {
+    return std::ranges::all_of(profile, [](double x) { return x == 0; });
+  };
+  if (empty(a) || empty(b)) return std::numeric_limits<double>::quiet_NaN();
+  return cosine_similarity(a, b);
+}
+
+// By quarters, the mean of those numbers that are some.
+class QuarterMeans {
+ public:
+  void add(size_t quarter, double x) {
+    if (std::isnan(x)) return;
+    sum_[quarter] += x;
+    ++count_[quarter];
+  }
+  std::array<double, 4> means() const {
+    std::array<double, 4> out;
+    for (size_t q = 0; q < 4; ++q) out[q] = sum_[q] / count_[q];  // 0 / 0: NaN
+    return out;
+  }
+
+ private:
+  std::array<double, 4> sum_{}, count_{};
+};
+
 const Track* track_named(const Music& music, const std::string& name) {
   for (const Track& track : music.tracks)
     if (track.name == name) return &track;
@@ -105,29 +133,27 @@ double cosine_similarity(const StyleProfile& a, const StyleProfile& b) {
 }
 
 StyleSimilarity style_similarity(const Music& continuation, const Music& source) {
-  StyleSimilarity mean;
-  const auto tracks = std::ranges::count_if(
-      source.tracks, [](const Track& track) { return !track.notes.empty(); });
+  QuarterMeans time_pitch, onset_duration, onset_drum;
+  const int unit = continuation.ticks_per_beat, source_unit = source.ticks_per_beat;
   for (const Track& whole : source.tracks) {
     const Track* const track = track_named(continuation, whole.name);
-    if (whole.notes.empty() || !track) continue;
-    const auto onset_profile =
-        whole.drums() ? onset_pitch_profile : onset_duration_profile;
-    const StyleProfile pairs = time_pitch_profile(whole.notes, source.ticks_per_beat);
-    const StyleProfile onsets = onset_profile(whole.notes, source.ticks_per_beat);
-    for (int64_t quarter = 0; quarter < 4; ++quarter) {
-      const std::vector<Note> part = part_of(*track, continuation.end * quarter / 4,
-                                             continuation.end * (quarter + 1) / 4);
-      const int unit = continuation.ticks_per_beat;
-      const auto at = static_cast<size_t>(quarter);
-      const double share = 1.0 / static_cast<double>(tracks);
-      mean.time_pitch[at] +=
-          share * cosine_similarity(time_pitch_profile(part, unit), pairs);
-      mean.onset_duration[at] +=
-          share * cosine_similarity(onset_profile(part, unit), onsets);
+    if (!track) continue;
+    const auto compare = [&](auto profile, QuarterMeans& means) {
+      const StyleProfile wanted = profile(whole.notes, source_unit);
+      for (int64_t quarter = 0; quarter < 4; ++quarter) {
+        const std::vector<Note> part = part_of(*track, continuation.end * quarter / 4,
+                                               continuation.end * (quarter + 1) / 4);
+        means.add(static_cast<size_t>(quarter), likeness(profile(part, unit), wanted));
+      }
+    };
+    if (whole.drums()) {
+      compare(onset_pitch_profile, onset_drum);
+    } else {
+      compare(time_pitch_profile, time_pitch);
+      compare(onset_duration_profile, onset_duration);
     }
   }
-  return mean;
+  return {time_pitch.means(), onset_duration.means(), onset_drum.means()};
 }
 
 NoteStatistics note_statistics(const Music& music) {

@@ -35,10 +35,16 @@ StyleProfile onset_pitch_profile(std::span<const Note> notes, int ticks_per_beat
 double cosine_similarity(const StyleProfile& a, const StyleProfile& b);
 
 /// How like its source a continuation is, in each quarter of its time: each track's
-/// profile against the same track (by name) of the whole source, averaged over the
-/// tracks of the source that have notes.
+/// profile against the same track (by name) of the whole source. As the authors of SPE
+/// have it,
+///
+///     time_pitch, onset_duration   mean over melodic tracks
+///     onset_drum                   mean over drums, of onset and pitch
+///
+/// A track counts in a quarter where its profile has something in it on both sides;
+/// NaN where none does, as in silence.
 struct StyleSimilarity {
-  std::array<double, 4> time_pitch{}, onset_duration{};
+  std::array<double, 4> time_pitch{}, onset_duration{}, onset_drum{};
 };
 StyleSimilarity style_similarity(const Music& continuation, const Music& source);
 

@@ -37,6 +37,7 @@ std::vector<std::string> subjects() {
       "lrpe:type=b",
       "rope:layout=interleaved,scaling=dynamic_ntk,factor=4",
       "rope:layout=interleaved,scaling=yarn,factor=4,partial=0.5",
+      "rope:layout=interleaved,decay=lightning",
       "rope:layout=interleaved,xpos=true",
       "rope:layout=half,xpos=scores,centre=500",
       "sinusoidal:layout=tensor2tensor",

@@ -14,6 +14,10 @@
 // attention; numbers grow with |p - centre|, so that positions further away are
 // refused.
 //
+// decay=retnet | alibi | lightning | tnl (head_decay.h) makes the kernel fade with the
+// lag, in every plane alike: a decay of the state in causal linear attention and, the
+// same kernel, a bias by lag in exact attention.
+//
 // On a grid of A axes each takes d / A of the coordinates (axial RoPE), with f_j over
 // d / A. Rows with no place are left alone.
 //
@@ -23,7 +27,7 @@
 // Options layout (must be given), base (10000), partial (1: share of D that turns),
 //         scaling none | linear | ntk | dynamic_ntk | yarn | llama3 with factor,
 //         original, low, high, beta_fast, beta_slow, horizon (rope_frequencies.h);
-//         xpos false | true | scores, xpos_base (512), centre (0).
+//         xpos false | true | scores, xpos_base (512), centre (0); decay (none).
 // Paper   Su et al., "RoFormer", 2021, arXiv:2104.09864; Sun et al., "A
 //         Length-Extrapolatable Transformer", 2022, arXiv:2212.10554 (xPos).
 
@@ -39,6 +43,8 @@
 
 #include "lagwise/encodings/coordinates.h"
 #include "lagwise/encodings/encoding.h"
+#include "lagwise/encodings/head_decay.h"
+#include "lagwise/encodings/lags.h"
 #include "lagwise/encodings/rope_frequencies.h"
 #include "lagwise/ops/rotate.h"
 
@@ -53,16 +59,18 @@ struct RopeOptions {
   RopeScaling scaling;
   std::string xpos = "false";
   double xpos_base = 512, centre = 0;
+  std::string decay = "none";
 };
 
 Traits traits_of(const RopeOptions& o) {
   const bool fades = o.xpos == "true", scores = o.xpos == "scores";
+  const bool decays = o.decay != "none";
   return {.exact = !fades,
           .linear_causal = !scores,
-          .linear_full = !fades && !scores,
+          .linear_full = !fades && !scores && !decays,
           .stage = Traits::Stage::after_map,
           .denominator = Traits::Denominator::separate,
-          .dims = fades || scores ? 1 : 3,
+          .dims = fades || scores || decays ? 1 : 3,
           .longest = o.scaling.kind == "dynamic_ntk" ? "horizon" : "unbounded"};
 }
 
@@ -80,7 +88,7 @@ class Rope : public Encoding {
   }
 
   Encoded encode(const at::Tensor& q, const at::Tensor& k, const Code& code,
-                 const Layer&, const Placement& at) override {
+                 const Layer& layer, const Placement& at) override {
     auto t = code.tensors;
     // The code does not know the type of the layers: nearly always it is float.
     if (t.empty() || q.scalar_type() != t[0].scalar_type())
@@ -89,6 +97,7 @@ class Rope : public Encoding {
               .k = ops::rotate(k, t[1], options_.layout),
               .scale = 1 / std::sqrt(double(shape().dim))};
     if (options_.xpos == "true") e.decay = fading(q.options());
+    if (options_.decay != "none") forget(e, layer, at, k.size(2));
     return e;
   }
 
@@ -96,6 +105,7 @@ class Rope : public Encoding {
   std::vector<at::Tensor> tables(const Placement& at, int64_t queries, int64_t keys,
                                  at::ScalarType type) const {
     check_grid(at, traits().dims, "rope");
+    if (options_.decay != "none") refuse_positions("rope with a decay", at);
     const int64_t axes = std::max<int64_t>(1, int64_t(at.grid.size()));
     if (rotated_ % (2 * axes) != 0)
       throw std::invalid_argument("rope: expected " + std::to_string(rotated_) +
@@ -125,6 +135,15 @@ class Rope : public Encoding {
           "rope: scaling dynamic_ntk needs a fixed horizon, since frequencies that "
           "change as a text grows make rotated keys stale; give horizon=");
     return scaling;
+  }
+
+  /// The decay of a layer, and the bias by lag that is the same kernel.
+  void forget(Encoded& e, const Layer& layer, const Placement& at, int64_t keys) const {
+    const at::Tensor log_factor =
+        head_decay(options_.decay, shape().heads, layer.index, layer.count);
+    const at::Tensor distance = lags_between(at, e.q.size(2), keys).abs();
+    e.lag_bias = (log_factor.unsqueeze(1) * distance).to(e.q.scalar_type());
+    if (at.causal) e.decay = log_factor.to(e.q.scalar_type());
   }
 
   /// log zeta_j / xpos_base of the planes. [P]
@@ -182,6 +201,9 @@ void check(const RopeOptions& o) {
   if (!(o.scaling.beta_slow > 0 && o.scaling.beta_slow < o.scaling.beta_fast))
     refuse("0 < beta_slow < beta_fast", o.scaling.beta_slow);
   if (!(o.xpos_base > 0)) refuse("xpos_base > 0", o.xpos_base);
+  if (o.decay != "none" && o.xpos != "false")
+    throw std::invalid_argument("rope: expected xpos or decay, got xpos=" + o.xpos +
+                                " and decay=" + o.decay);
 }
 
 /// There is no default: see the top of this file.
@@ -217,6 +239,7 @@ std::unique_ptr<Encoding> make(Spec& spec, const HeadShape& shape) {
   o.xpos = spec.take_choice("xpos", "false", {"false", "true", "scores"});
   o.xpos_base = spec.take("xpos_base", o.xpos_base);
   o.centre = spec.take("centre", o.centre);
+  o.decay = take_decay(spec);
   check(o);
   return std::make_unique<Rope>(shape, o);
 }

@@ -125,6 +125,49 @@ TEST(Xpos, RefusesPositionsWhereItsNumbersWouldOverflow) {
   EXPECT_TRUE(pair_scores(e).isfinite().all().item<bool>());
 }
 
+/// LRPE's rotation with P = 1 and fixed angles is RoPE, with a decay and without.
+TEST(Rope, IsTheRotationOfLrpeWithoutAProjectionBitForBit) {
+  for (const auto type : {at::kDouble, at::kFloat})
+    for (const std::string decay : {"none", "alibi", "lightning"}) {
+      const Tensor q = normal({2, 3, 37, 7}).to(type),
+                   k = normal({2, 3, 37, 7}, 2).to(type);
+      const Placement at{.query_start = 400, .key_start = 400};
+      const Encoded rope = run("rope:layout=interleaved,decay=" + decay, q, k, at);
+      const Encoded lrpe =
+          run("lrpe:lambda=rotation,p=identity,angles=fixed,decay=" + decay, q, k, at);
+      EXPECT_TRUE(at::equal(rope.q, lrpe.q) && at::equal(rope.k, lrpe.k));
+      EXPECT_EQ(rope.scale, lrpe.scale);
+      ASSERT_EQ(rope.decay.defined(), decay != "none");
+      if (rope.decay.defined()) {
+        EXPECT_TRUE(at::equal(rope.decay, lrpe.decay));
+      }
+    }
+}
+
+TEST(Rope, DecaysInScoresAsItDoesInLinearAttention) {
+  const Tensor q = normal({1, 2, 50, 8}), k = normal({1, 2, 50, 8}, 2);
+  const Encoded e = run("rope:layout=half,decay=alibi", q, k);
+  const Tensor turned = e.q.matmul(e.k.transpose(2, 3));
+  const Tensor i = at::arange(50), lag = i.unsqueeze(1) - i;
+  const Tensor factor = e.lag_bias.index({at::indexing::Slice(), lag + 49}).exp();
+  ops::LinearOptions options;
+  options.causal = true;
+  options.denominator = "none";
+  options.decay = e.decay;
+  const Tensor each = at::eye(50, at::kDouble).expand({1, 2, 50, 50}).contiguous();
+  EXPECT_TRUE(at::allclose(ops::linear_attention(e.q, e.k, each, options),
+                           (turned * factor).tril(), 1e-10, 1e-12));
+  const auto traits =
+      make_encoding("rope:layout=half,decay=alibi", {.heads = 2, .dim = 8})->traits();
+  EXPECT_TRUE(traits.exact && traits.linear_causal && !traits.linear_full);
+  Placement grid;
+  grid.grid = {5, 10};
+  EXPECT_THROW(run("rope:layout=half,decay=alibi", q, k, grid), std::invalid_argument);
+  Placement given;
+  given.query_at = given.key_at = 2 * at::arange(50);
+  EXPECT_THROW(run("rope:layout=half,decay=alibi", q, k, given), std::invalid_argument);
+}
+
 std::string complaint(const std::string& text) {
   try {
     make_encoding(text, {.heads = 1, .dim = 8});
@@ -143,6 +186,8 @@ TEST(Rope, AsksForItsLayoutAndSaysWhatIsWrong) {
             std::string::npos);
   EXPECT_EQ(complaint("rope:layout=half,partial=2"),
             "rope: expected partial in (0, 1], got 2.000000");
+  EXPECT_EQ(complaint("rope:layout=half,xpos=true,decay=alibi"),
+            "rope: expected xpos or decay, got xpos=true and decay=alibi");
   EXPECT_NE(complaint("rope:layout=half,factor=0.5").find("factor >= 1"),
             std::string::npos);
   const Tensor q = normal({1, 1, 2, 8});

@@ -15,14 +15,16 @@ struct Choice {
 std::vector<Choice> choices() {
   std::vector<Choice> all;
   for (const char* attention : {kNormalised, kSigned})
-    for (const char* encoding : {"none", "sinusoidal", "learned", "rope:layout=half",
-                                 "lrpe", "lrpe:decay=retnet", "sine_spe:noise=exact",
-                                 "sine_spe:noise=exact,decay=alibi", "sine_spe",
-                                 "conv_spe:kernel=8", "decay", "alibi"})
+    for (const char* encoding :
+         {"none", "sinusoidal", "learned", "rope:layout=half", "lrpe",
+          "lrpe:decay=retnet", "rope:layout=half,decay=alibi", "sine_spe:noise=exact",
+          "sine_spe:noise=exact,decay=alibi", "sine_spe", "conv_spe:kernel=8", "decay",
+          "alibi"})
       all.push_back({encoding, attention});
   for (const char* encoding :
-       {"none", "rope:layout=half", "lrpe", "sine_spe:noise=exact,decay=alibi", "alibi",
-        "huang", "t5", "transformer_xl", "shaw", "conv_spe:kernel=8"})
+       {"none", "rope:layout=half", "rope:layout=half,decay=alibi", "lrpe",
+        "sine_spe:noise=exact,decay=alibi", "alibi", "huang", "t5", "transformer_xl",
+        "shaw", "conv_spe:kernel=8"})
     all.push_back({encoding, "exact"});
   for (const char* attention : {"linear:map=favor:features=16", "linear:map=cosformer"})
     for (const char* encoding : {"none", "rope:layout=half"})

@@ -51,7 +51,9 @@ TEST(Learning, ALanguageModelCopiesTheTokenTwoBefore) {
   };
   for (const auto& [encoding, attention] :
        {Choice{"rope:layout=half", "exact"}, Choice{"huang", "exact"},
-        Choice{"lrpe", kSigned},
+        Choice{"rope:layout=interleaved", kSigned},
+        Choice{"lrpe:p=householder,angles=learned",
+               "linear:map=elu1,denominator=none,norm=layer_concat"},
         Choice{"sine_spe:noise=exact,init=wide", kNormalised}}) {
     SCOPED_TRACE(std::string(encoding) + " with " + attention);
     EXPECT_LT(loss_after(learner("decoder_lm", encoding, attention), 200, copy_task),

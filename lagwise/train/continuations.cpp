@@ -1,6 +1,7 @@
 #include "lagwise/train/continuations.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 
@@ -18,17 +19,19 @@ using data::Track;
 
 constexpr int64_t kBarBeats = 4;
 
-/// Numbers of many continuations, by quarter.
+/// Numbers of many continuations, by quarter; those that are none are left out.
 class Quarters {
  public:
   void add(const std::array<double, 4>& one) {
-    for (size_t q = 0; q < 4; ++q) numbers_[q].push_back(one[q]);
+    for (size_t q = 0; q < 4; ++q)
+      if (!std::isnan(one[q])) numbers_[q].push_back(one[q]);
   }
   QuarterFigures figures() const {
     QuarterFigures out;
-    for (size_t q = 0; q < 4; ++q)
-      out[q] =
-          mean_of_windows(numbers_[q], std::vector<double>(numbers_[q].size(), 1.0));
+    for (size_t q = 0; q < 4; ++q) {
+      const std::vector<double> ones(numbers_[q].size(), 1.0);
+      out[q] = {mean_of_windows(numbers_[q], ones), std::ssize(numbers_[q])};
+    }
     return out;
   }
 
@@ -37,14 +40,15 @@ class Quarters {
 };
 
 struct StyleSums {
-  Quarters time_pitch, onset_duration;
+  Quarters time_pitch, onset_duration, onset_drum;
 
   void add(const StyleSimilarity& one) {
     time_pitch.add(one.time_pitch);
     onset_duration.add(one.onset_duration);
+    onset_drum.add(one.onset_drum);
   }
   StyleFigures figures() const {
-    return {time_pitch.figures(), onset_duration.figures()};
+    return {time_pitch.figures(), onset_duration.figures(), onset_drum.figures()};
   }
 };
 

@@ -28,11 +28,16 @@ struct Continuation {
 data::Music music_after(const data::TokenScheme& scheme, std::span<const int32_t> whole,
                         int64_t prompt);
 
-/// Mean over continuations in each quarter of their time, with its confidence.
-using QuarterFigures = std::array<Interval, 4>;
+/// Mean over those continuations that have a number in a quarter of their time, with
+/// its confidence; NaN where none has.
+struct QuarterFigure : Interval {
+  int64_t counted = 0;  ///< continuations that had one
+};
+using QuarterFigures = std::array<QuarterFigure, 4>;
 
 struct StyleFigures {
-  QuarterFigures time_pitch, onset_duration;
+  QuarterFigures time_pitch, onset_duration;  ///< of melodic tracks
+  QuarterFigures onset_drum;
 };
 
 /// How like their sources continuations are (data/style_profile.h), beside what tells

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <stdexcept>
 
 #include "lagwise/data/grooves.h"
@@ -55,6 +56,8 @@ TEST(Continuations, OfTheSourceItselfAreTheTruth) {
     EXPECT_GT(truth.mean, figures.shuffled.time_pitch[q].mean);
     EXPECT_GT(figures.truth.onset_duration[q].mean,
               figures.shuffled.onset_duration[q].mean + 0.1);
+    EXPECT_GT(figures.truth.onset_drum[q].mean, figures.shuffled.onset_drum[q].mean);
+    EXPECT_EQ(figures.truth.onset_drum[q].counted, 6);
   }
 }
 
@@ -76,7 +79,14 @@ TEST(Continuations, InAnotherStyleAreUnlikeTheirSource) {
 TEST(Continuations, MayBeSilentOrLongerThanThePiece) {
   const auto scheme = data::make_token_scheme("groove");
   std::vector<Continuation> all(2, {song(0), 100, {}});
-  EXPECT_EQ(judge_continuations(*scheme, all).written.time_pitch[0].mean, 0);
+  const QuarterFigure none = judge_continuations(*scheme, all).written.time_pitch[0];
+  EXPECT_TRUE(std::isnan(none.mean));
+  EXPECT_EQ(none.counted, 0);
+  // Silence is left out of the mean; it is no likeness of 0.
+  all[0] = continued(0, song(0), 800);
+  const auto figures = judge_continuations(*scheme, all);
+  EXPECT_EQ(figures.written.time_pitch[0].counted, 1);
+  EXPECT_EQ(figures.written.time_pitch[0].mean, figures.truth.time_pitch[0].mean);
   all[0].written.assign(20000, 0);
   judge_continuations(*scheme, all);
   all.pop_back();

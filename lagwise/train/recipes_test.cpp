@@ -47,7 +47,8 @@ TEST(Recipes, AreAllThereThatTheReadmeNames) {
        {"listops", "text-imdb", "images-cifar10", "images-mnist", "language-wikitext2",
         "language-shakespeare", "harmonise-jsb", "lra/listops-full", "lra/text-full",
         "lra/image-full", "lra/retrieval-full", "lra/pathfinder-full",
-        "retrieval-wikitext2", "pathfinder", "music-grooves", "music-pop1k7"})
+        "retrieval-wikitext2", "pathfinder", "music-grooves", "music-pop1k7",
+        "language-lrpe-paper", "images-lrpe-paper", "images-conv_spe-grid"})
     EXPECT_TRUE(recipes().contains(std::string(name) + ".toml")) << name;
 }
 
@@ -69,6 +70,45 @@ TEST(Recipes, GiveModelsThatLearn) {
     const Loss loss = model->loss(batch, {.seed = 1});
     EXPECT_TRUE(std::isfinite(loss.sum.item<double>()));
     loss.sum.backward();
+  }
+}
+
+/// What stands in a recipe's file, its sizes left alone.
+ModelConfig model_of(const std::string& name) {
+  return read_recipe((fs::path(LAGWISE_SOURCE_DIR) / "recipes" / name).string()).model;
+}
+
+TEST(Recipes, OfSpePapersUseTheFeaturesOfTheirAuthors) {
+  std::set<std::string> papers = {"demo/sine_spe-paper.toml"};
+  for (const std::string& name : recipes())
+    if (name.starts_with("spe-paper/")) papers.insert(name);
+  EXPECT_EQ(papers.size(), 7u);
+  for (const std::string& name : papers) {
+    SCOPED_TRACE(name);
+    const ModelConfig model = model_of(name);
+    Spec encoding(model.encoding);
+    EXPECT_EQ(encoding.name(), "sine_spe");
+    EXPECT_EQ(encoding.take("noise", "gaussian"), "gaussian");
+    EXPECT_TRUE(encoding.take("gated", true));
+    EXPECT_EQ(encoding.take("init", "paper"), "paper");
+    EXPECT_EQ(encoding.take("decay", "none"), "none");
+    const bool music = name.find("music") != std::string::npos || name[0] == 'd';
+    EXPECT_THAT(model.attention,
+                ::testing::StartsWith(music ? "linear:map=favor_two_sided:features=128"
+                                            : "linear:map=favor:features=256"));
+  }
+}
+
+/// Rotation with P = 1 and fixed angles is RoPE, and is to be called so.
+TEST(Recipes, CallLrpeOnlyWhatIsLrpe) {
+  for (const std::string& name : recipes()) {
+    SCOPED_TRACE(name);
+    const ModelConfig model = model_of(name);
+    const bool lrpe = Spec(model.encoding).name() == "lrpe";
+    EXPECT_EQ(lrpe, name.find("lrpe") != std::string::npos);
+    if (!lrpe) continue;
+    EXPECT_THAT(model.encoding, ::testing::HasSubstr("p=householder,angles=learned"));
+    EXPECT_EQ(model.attention, "linear:map=elu1,denominator=none,norm=layer_concat");
   }
 }
 

@@ -133,7 +133,7 @@ def continuations(rise, dice):
                 "shuffled": likeness(0.42, 0)}
 
     return {"split": "test", "trained": LENGTH, "count": 50, "tokens_per_second": 5200,
-            "time_pitch": part(), "onset_duration": part()}
+            "time_pitch": part(), "onset_duration": part(), "onset_drum": part()}
 
 
 def make(folder, steps=1000):
