@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "lagwise/ops/exact_call.h"
+#include "lagwise/ops/expect.h"
 #include "lagwise/ops/once_differentiable.h"
 #include "lagwise/ops/optional_tensors.h"
 
@@ -90,7 +91,7 @@ Two forward_meta(const ExactCall& call) {
 template <Two (*compute)(const ExactCall&)>
 Two forward_op(const Optionals& inputs, bool causal, c10::optional<double> scale,
                Whole query_start, int64_t key_start, Whole window) {
-  const variable_list x = unpack(inputs);
+  const variable_list x = unpack(kOp, inputs, kInputs, kV + 1);
   return compute(
       check_inputs(x, options_of(x, causal, scale, query_start, key_start, window)));
 }
@@ -126,11 +127,16 @@ std::vector<Tensor> backward_op(const Tensor& d_out, const Tensor& out,
                                 bool values_wanted, const Optionals& inputs,
                                 bool causal, c10::optional<double> scale,
                                 Whole query_start, int64_t key_start, Whole window) {
-  const variable_list x = unpack(inputs);
+  const variable_list x = unpack(kOp, inputs, kInputs, kV + 1);
   const auto call =
       check_inputs(x, options_of(x, causal, scale, query_start, key_start, window));
-  const auto g =
-      compute(call, {out, stats}, d_out, {bias_wanted, keys_wanted, values_wanted});
+  const std::vector<int64_t> rows = {call.b, call.h, call.n, call.e};
+  expect_tensor(kOp, "d_out", "[B, H, N, E]", d_out, rows, call.q);
+  expect_tensor(kOp, "out", "[B, H, N, E]", out, rows, call.q);
+  expect_tensor(kOp, "stats", "[B, H, N, 2]", stats, {call.b, call.h, call.n, 2},
+                call.q);
+  const auto g = compute(call, {out.contiguous(), stats.contiguous()}, d_out,
+                         {bias_wanted, keys_wanted, values_wanted});
   std::vector<Tensor> gradients = {g.q, g.k, g.v, g.lag_bias, g.lag_keys, g.lag_values};
   // The dispatcher returns no undefined tensors: absent inputs give empty ones.
   for (auto& gradient : gradients)
@@ -204,7 +210,7 @@ struct ExactAttention : torch::autograd::Function<ExactAttention> {
 
 Two forward_autograd(const Optionals& inputs, bool causal, c10::optional<double> scale,
                      Whole query_start, int64_t key_start, Whole window) {
-  const variable_list x = unpack(inputs);
+  const variable_list x = unpack(kOp, inputs, kInputs, kV + 1);
   const auto r = ExactAttention::apply(
       x[kQ], x[kK], x[kV], inputs.get(kLagBias), inputs.get(kLagKeys),
       inputs.get(kLagValues),

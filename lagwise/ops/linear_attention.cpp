@@ -7,6 +7,7 @@
 
 #include <tuple>
 
+#include "lagwise/ops/expect.h"
 #include "lagwise/ops/linear_cpu.h"
 #include "lagwise/ops/once_differentiable.h"
 #include "lagwise/ops/optional_tensors.h"
@@ -103,8 +104,8 @@ Five forward_meta(const LinearCall& call) {
 template <Five (*compute)(const LinearCall&)>
 Five forward_op(const Optionals& x, bool causal, c10::string_view map,
                 c10::string_view denominator, double eps, c10::string_view eps_mode) {
-  return compute(
-      check_inputs(unpack(x), {causal, std::string(map), std::string(denominator), eps,
+  return compute(check_inputs(unpack(kOp, x, kInputs, kV + 1),
+                              {causal, std::string(map), std::string(denominator), eps,
                                std::string(eps_mode)}));
 }
 
@@ -134,6 +135,27 @@ std::vector<Tensor> backward_meta(const LinearCall& call, const LinearForward& s
           like(call.q_norm), like(call.k_norm), like(call.log_scale)};
 }
 
+/// What a backward pass is given beside the inputs: anyone may call the operator.
+void check_results(const LinearCall& call, const LinearForward& saved,
+                   const variable_list& cotangents) {
+  const int64_t states = call.states();
+  const int64_t dens = call.divide == LinearCall::Divide::none ? 0 : call.n;
+  const std::vector<int64_t> out = {call.b, call.h, call.n, call.e};
+  const std::vector<int64_t> s = {states, call.h, call.d, call.e};
+  const std::vector<int64_t> z = {states, call.h, call.f};
+  const auto expect = [&](const char* name, const char* shape, const Tensor& x,
+                          at::IntArrayRef sizes) {
+    if (x.defined()) expect_tensor(kOp, name, shape, x, sizes, call.q);
+  };
+  expect("out", "[B, H, N, E]", saved.out, out);
+  expect("s1", "[B, H, D, E]", saved.s, s);
+  expect("z1", "[B, H, F]", saved.z, z);
+  expect("den", "[B, H, N or 0]", saved.den, {call.b, call.h, dens});
+  expect("d_out", "[B, H, N, E]", cotangents[0], out);
+  expect("d_s", "[B, H, D, E]", cotangents[1], s);
+  expect("d_z", "[B, H, F]", cotangents[2], z);
+}
+
 template <std::vector<Tensor> (*compute)(const LinearCall&, const LinearForward&,
                                          const LinearCotangents&)>
 std::vector<Tensor> backward_op(const Optionals& d, bool decay_wanted,
@@ -141,10 +163,12 @@ std::vector<Tensor> backward_op(const Optionals& d, bool decay_wanted,
                                 const Tensor& den, const Optionals& x, bool causal,
                                 c10::string_view map, c10::string_view denominator,
                                 double eps, c10::string_view eps_mode) {
-  const variable_list inputs = unpack(x), cotangents = unpack(d);
+  const variable_list inputs = unpack(kOp, x, kInputs, kV + 1);
+  const variable_list cotangents = unpack(kOp, d, 3, 0);
   const auto call = check_inputs(
       inputs,
       {causal, std::string(map), std::string(denominator), eps, std::string(eps_mode)});
+  check_results(call, {out, s1, z1, den}, cotangents);
   auto gradients = compute(call, {out, s1, z1, den},
                            {cotangents[0], cotangents[1], cotangents[2], decay_wanted});
   // The dispatcher returns no undefined tensors: absent inputs give empty ones.
@@ -229,6 +253,7 @@ struct LinearAttention : torch::autograd::Function<LinearAttention> {
 Five forward_autograd(const Optionals& x, bool causal, c10::string_view map,
                       c10::string_view denominator, double eps,
                       c10::string_view eps_mode) {
+  unpack(kOp, x, kInputs, kV + 1);  // checks the list
   variable_list given;
   std::vector<int64_t> which;
   for (size_t i = 0; i < x.size(); ++i) {

@@ -159,6 +159,7 @@ Tensor step_autograd(const Tensor& q, const Tensor& k, const Tensor& v, Tensor& 
                                     k_norm, eps, eps_mode, log_scale);
   s.unsafeGetTensorImpl()->bump_version();
   z.unsafeGetTensorImpl()->bump_version();
+  if (m && log_scale) m->unsafeGetTensorImpl()->bump_version();
   return out;
 }
 
