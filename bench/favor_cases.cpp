@@ -16,10 +16,14 @@ namespace {
 
 constexpr int64_t kHeads = 8, kWidth = 64;
 
-/// As a layer runs it.
+/// As a layer runs it (nn/linear_mixer.cpp).
 at::Tensor favor_attention(const Inputs& in, const at::Tensor& directions) {
   static const LinearAttention attention("linear:map=favor", {kHeads, kWidth});
-  return attention.attend_rows(in.q, in.k, in.v, {}, directions);
+  using Side = LinearAttention::Side;
+  return attention.attend({.q = attention.features(in.q, Side::query, {}, directions),
+                           .k = attention.features(in.k, Side::key, {}, directions),
+                           .v = in.v,
+                           .mapped = true});
 }
 
 Call favor_forward(const Inputs& in, const at::Tensor& directions) {

@@ -81,6 +81,119 @@ class LinearAttention(unittest.TestCase):
         with self.refused("floating-point", "Long"):
             elu1(q, k, v)
 
+    def test_half_is_refused_by_name_of_what_is_taken(self):
+        q, k, v = (x.detach().half() for x in (self.q, self.k, self.v))
+        with self.refused("Float, Double or BFloat16", "Half"):
+            elu1(q, k, v)
+
+    def test_a_step_tells_autograd_of_all_it_writes(self):
+        s, z, m = torch.zeros(1, 2, 3, 4), torch.zeros(1, 2, 3), torch.zeros(1, 2)
+        q, v = torch.rand(1, 2, 3), torch.rand(1, 2, 4)
+        before = [x._version for x in (s, z, m)]
+        lagwise.ops.linear_attention_step(
+            q, q, v, s, z, m, eps=0.0, log_scale=torch.ones(1, 2))
+        self.assertTrue(all(x._version > old for x, old in zip((s, z, m), before)))
+
+
+class ExactAttention(unittest.TestCase):
+    def test_nan_in_gives_nan_out(self):
+        for n in (5, 64, 70, 300):
+            for dtype in (torch.float, torch.double):
+                for bad in (float("nan"), float("inf")):
+                    q, k, v = (torch.randn(1, 1, n, 4, dtype=dtype) for _ in range(3))
+                    q[0, 0, 2] = bad
+                    out = lagwise.ops.exact_attention(q, k, v, causal=True)
+                    self.assertTrue(out[0, 0, 2].isnan().all(), (n, dtype, bad))
+                    self.assertTrue(out[0, 0, 3:].isfinite().all())
+
+
+class WithoutNumbers(unittest.TestCase):
+    """Operators and their gradients under FakeTensor: shapes, and no reading."""
+
+    def expect_gradients(self, act, *inputs):
+        with FakeTensorMode() as mode:
+            fake = [mode.from_tensor(x) for x in inputs]
+            fake = [x.requires_grad_() if i.requires_grad else x
+                    for x, i in zip(fake, inputs)]
+            wanted = [x for x in fake if x.requires_grad]
+            out = act(*fake)
+            for x, g in zip(wanted, torch.autograd.grad(out.sum(), wanted)):
+                self.assertEqual(g.shape, x.shape)
+
+    def test_steps_of_exact_attention(self):
+        with FakeTensorMode():
+            q, k, v = torch.empty(1, 2, 3), torch.empty(1, 2, 9, 3), torch.empty(1, 2, 9, 5)
+            out = lagwise.ops.exact_attention_step(q, k, v, lag_bias=torch.empty(2, 9))
+            self.assertEqual(out.shape, (1, 2, 5))
+
+    def test_gradients(self):
+        x, ops = draw(1, 2, 5, 4), lagwise.ops
+        self.expect_gradients(lambda x: ops.feature_map(x, "elu1"), x)
+        self.expect_gradients(
+            lambda x, w: ops.favor_features(x, w)[0], x, draw(6, 4, grad=False))
+        self.expect_gradients(
+            lambda q, k, v, bias: ops.toeplitz_linear(q, k, v, bias),
+            x, draw(1, 2, 7, 4), draw(1, 2, 7, 3), draw(2, 11))
+        self.expect_gradients(
+            lambda q, f, p, a, z: ops.sine_spe(
+                q, q, f, p, a, None, torch.arange(5.0).double(),
+                torch.arange(5.0).double(), z, None, None, 6)[0],
+            x, draw(2, 4, 3), draw(2, 4, 3), draw(2, 4, 3), draw(2, 4, 6, 6, grad=False))
+
+
+class PrivateOperators(unittest.TestCase):
+    """Registered like the others, so anyone can call them: refused, not crashed."""
+
+    def refused(self, act):
+        with self.assertRaises(RuntimeError) as caught:
+            act()
+        self.assertIn("expected", str(caught.exception).splitlines()[0])
+
+    def test_lists_that_do_not_fit(self):
+        x, linear = torch.randn(1, 1, 4, 4), (True, "none", "same", 1e-6, "add")
+        exact = (True, None, None, 0, None)
+        for inputs in ([], [x], [None] * 14, [None] * 10, [x] * 40):
+            self.refused(lambda: lagwise.ops._linear_attention(inputs, *linear))
+            self.refused(lambda: lagwise.ops._linear_attention_backward(
+                [x, None, None], False, x, x, x, x, inputs, *linear))
+            self.refused(lambda: lagwise.ops._exact_attention(inputs, *exact))
+            self.refused(lambda: lagwise.ops._exact_attention_backward(
+                x, x, x, False, False, False, inputs, *exact))
+
+    def test_gradients_that_do_not_fit(self):
+        x, small = torch.randn(1, 1, 64, 4), torch.randn(3)
+        linear, exact = (True, "none", "same", 1e-6, "add"), (True, None, None, 0, None)
+        inputs = [x, x, x] + [None] * 11
+        out, s, z, den, _ = lagwise.ops._linear_attention(inputs, *linear)
+        good = [out, s, z, den]
+        lagwise.ops._linear_attention_backward([x, None, None], False, *good, inputs, *linear)
+        for i in range(4):
+            bad = [small if j == i else y for j, y in enumerate(good)]
+            self.refused(lambda: lagwise.ops._linear_attention_backward(
+                [x, None, None], False, *bad, inputs, *linear))
+        for d in ([small, None, None], [x, small, None], [x, None, small], [x], [x.double()] * 3):
+            self.refused(lambda: lagwise.ops._linear_attention_backward(
+                d, False, *good, inputs, *linear))
+        inputs = [x, x, x] + [None] * 7
+        out, stats = lagwise.ops._exact_attention(inputs, *exact)
+        for given in ((small, out, stats), (x, small, stats), (x, out, small)):
+            self.refused(lambda: lagwise.ops._exact_attention_backward(
+                *given, False, False, False, inputs, *exact))
+        ops = lagwise.ops
+        self.refused(lambda: ops._feature_map_backward(small, torch.randn(4, 4), "elu1"))
+        y, _ = ops.favor_features(x, torch.randn(6, 4))
+        w = torch.randn(6, 4)
+        for dy, dl, z in ((small, None, y), (None, small, y), (y, None, small)):
+            self.refused(lambda: ops._favor_features_backward(
+                dy, dl, x, z, w, "positive", 0.0))
+        self.refused(lambda: ops._rotate_table_gradient(
+            x, small, [1, 1, 64, 4], "half", False))
+        bias = torch.randn(1, 127)
+        out, sums = ops._toeplitz_linear(x, x, x, bias, 1e-6)
+        for given in ((small, out, sums), (x, small, sums), (x, out, small)):
+            self.refused(lambda: ops._toeplitz_linear_backward(
+                *given, x, x, x, bias, 1e-6))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,16 +1,13 @@
 #include "lagwise/attention/linear.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/exp.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
-#include <algorithm>
 #include <limits>
 #include <stdexcept>
 
@@ -139,13 +136,9 @@ ops::LinearResult LinearAttention::attend(const LinearInputs& inputs,
   return r;
 }
 
-at::Tensor LinearAttention::bare(const LinearInputs& inputs) const {
-  const Call call = call_of(inputs);
-  return ops::linear_attention(call.q, call.k, inputs.v, call.options);
-}
-
 at::Tensor LinearAttention::attend(const LinearInputs& inputs) const {
-  return norm_.apply(bare(inputs));
+  const Call call = call_of(inputs);
+  return norm_.apply(ops::linear_attention(call.q, call.k, inputs.v, call.options));
 }
 
 /// Padding stays out because its keys get features of zero, which add nothing to num
@@ -162,49 +155,6 @@ at::Tensor LinearAttention::attend_by_lag(const LinearInputs& inputs,
   const at::Tensor out =
       ops::toeplitz_linear(inputs.q.x, keys, inputs.v, lag_bias, eps_);
   return norm_.apply(without_padding(out, inputs.lengths));
-}
-
-/// How many heads attend_rows takes at a time: as many as have 8 MB of features
-/// together, rounded up so that all threads get the same number.
-int64_t LinearAttention::heads_at_a_time(const at::Tensor& q,
-                                         const at::Tensor& k) const {
-  constexpr double kBytes = 8 << 20;
-  const int64_t threads = at::get_num_threads();
-  const double head = static_cast<double>(q.element_size()) *
-                      static_cast<double>(map_->width(q.size(3))) *
-                      static_cast<double>(q.size(0) * (q.size(2) + k.size(2)));
-  const auto few = static_cast<int64_t>(kBytes / std::max(head, 1.0));
-  return std::clamp<int64_t>((few + threads - 1) / threads * threads, threads,
-                             std::max(q.size(1), threads));
-}
-
-at::Tensor LinearAttention::attend_rows(const at::Tensor& q, const at::Tensor& k,
-                                        const at::Tensor& v, const Placement& at,
-                                        const at::Tensor& directions,
-                                        const at::Tensor& decay) const {
-  const auto heads = [&](int64_t begin, int64_t count) {
-    const auto some = [&](const at::Tensor& x) { return x.narrow(1, begin, count); };
-    const auto map = [&](const at::Tensor& x, Side side) {
-      return fuses() ? Features{some(x), {}} : features(some(x), side, at, directions);
-    };
-    return bare({.q = map(q, Side::query),
-                 .k = map(k, Side::key),
-                 .v = some(v),
-                 .decay = decay.defined() ? decay.narrow(0, begin, count) : decay,
-                 .causal = at.causal,
-                 .mapped = !fuses()});
-  };
-  const bool graph = at::GradMode::is_enabled() &&
-                     (q.requires_grad() || k.requires_grad() || v.requires_grad() ||
-                      (decay.defined() && decay.requires_grad()));
-  const int64_t all = q.size(1), step = heads_at_a_time(q, k);
-  if (fuses() || graph || step >= all) return norm_.apply(heads(0, all));
-  const at::Tensor out = at::empty({q.size(0), all, q.size(2), v.size(3)}, q.options());
-  for (int64_t begin = 0; begin < all; begin += step) {
-    const int64_t count = std::min(step, all - begin);
-    out.narrow(1, begin, count).copy_(heads(begin, count));
-  }
-  return norm_.apply(out);
 }
 
 at::Tensor LinearAttention::step(const LinearInputs& inputs,

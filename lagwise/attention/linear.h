@@ -95,14 +95,6 @@ class LinearAttention {
   ops::LinearResult attend(const LinearInputs& inputs,
                            const ops::LinearState& from) const;
 
-  /// Features and attention in one, where nothing stands between them: without an
-  /// encoding, or with one that acts before the map. Fuses the map where it can;
-  /// otherwise, without a gradient, takes so few heads at a time that their features
-  /// stay in the cache. The bits are those of the two calls.
-  at::Tensor attend_rows(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                         const Placement& at, const at::Tensor& directions = {},
-                         const at::Tensor& decay = {}) const;
-
   /// One token, N = M = 1: [B, H, 1, E]. Advances `state` in place, and makes it
   /// where it is undefined. No gradient.
   at::Tensor step(const LinearInputs& inputs, ops::LinearState& state) const;
@@ -113,8 +105,6 @@ class LinearAttention {
     ops::LinearOptions options;
   };
   Call call_of(const LinearInputs& inputs) const;
-  at::Tensor bare(const LinearInputs& inputs) const;  // attend() without the norm
-  int64_t heads_at_a_time(const at::Tensor& q, const at::Tensor& k) const;
 
   std::unique_ptr<FeatureMap> map_;
   bool divides_ = true;

@@ -79,6 +79,23 @@ void pack_of(const ExactHead<T>& head, T* packed) noexcept {
   if (p.lag_v) pack_rows<T>(lags_read_of(head, head.lag_values), T{1}, p.lag_v);
 }
 
+template <class T>
+bool holds_nan(const T* row, Range seen) {
+  for (int64_t b = seen.lo; b < seen.hi; ++b)
+    if (std::isnan(row[b])) return true;
+  return false;
+}
+
+/// Whether row i has nothing to attend to: it sees no key, or its bias hides them all.
+template <class T>
+bool sees_nothing(const ExactHead<T>& head, const T* bias, int64_t i) {
+  const Range seen = seen_by(head.sight, i, head.k.rows);
+  if (!bias) return seen.empty();
+  const T* const from = bias + head.q.rows - 1 - i;
+  return std::all_of(from + seen.lo, from + std::max(seen.lo, seen.hi),
+                     [](T b) { return b == -std::numeric_limits<T>::infinity(); });
+}
+
 /// Turns scores into exp(s - largest), with the largest score so far, and computes the
 /// factors exp(old largest - new largest) for what was summed before.
 template <class T>
@@ -92,6 +109,9 @@ HWY_NOINLINE void roll_softmax(const ExactTile& t, const T* bias, Rolling<T>& w)
     const T now = blind ? before : finish_scores(t, bias, a, row);
     const T top = now < before ? before : now;  // NaN: the scores', not the past's
     if (blind || top == kNever) {
+      // The maximum may lose a NaN between -inf; beside any number the sum finds it.
+      if (!blind && holds_nan(row, t.seen[a]))
+        w.largest[a] = w.sum[a] = std::numeric_limits<T>::quiet_NaN();
       std::fill(row, row + round_up(t.keys, panel_width<T>()), T{0});
       continue;
     }
@@ -148,9 +168,11 @@ void block_of(const ExactHead<T>& head, const ForwardPack<T>& p, int64_t row,
       add_values(t, p, head, panel, w);
   }
   for (int64_t a = 0; a < rows; ++a) {
-    const bool blind = w.largest[a] == kNever;
+    const bool weightless = w.largest[a] == kNever;  // 0 / 0, unless nothing is seen
+    const bool blind = weightless && sees_nothing(head, p.bias, row + a);
     w.factor[a] = blind ? T{0} : T{1} / w.sum[a];
-    stats(row + a, 0) = blind ? T{0} : w.largest[a];
+    if (weightless && !blind) w.factor[a] = std::numeric_limits<T>::quiet_NaN();
+    stats(row + a, 0) = weightless ? T{0} : w.largest[a];
     stats(row + a, 1) = w.factor[a];
   }
   for (int64_t panel = 0; panel * p.width < head.v.cols; ++panel)

@@ -41,8 +41,9 @@ struct ExactHead {
 ///           lag_values 2 N M E, and a twentieth for the ragged band of a tile.
 /// Threads   none; rows may be split between callers at multiples of kExactRows:
 ///           the bits stay the same.
-/// Numerics  rows that see nothing give zeros. Values of hidden keys are never
-///           touched, so a NaN among them stays hidden.
+/// Numerics  rows that see nothing, or only keys with a bias of -inf, give zeros. NaN
+///           in gives NaN out, and so do scores that are all -inf of themselves: 0 / 0.
+///           Values of hidden keys are never touched, so a NaN there stays hidden.
 /// Paper     Milakov, Gimelshein, arXiv:1805.02867 (the online softmax); Dao et al.,
 ///           arXiv:2205.14135 (tiles, recomputed backward).
 template <class T>

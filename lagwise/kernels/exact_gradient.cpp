@@ -143,7 +143,7 @@ HWY_NOINLINE void weigh_again(const ExactTile& t, const T* bias, MatView<const T
 }
 
 /// ds_ij = w_ij (dp_ij - g_i . o_i), in place of dp. A row that sees one key alone
-/// weighs it by 1 whatever its score: there dp = g . o but for rounding.
+/// weighs it by 1 whatever its score: there dp = g . o but for rounding, and ds = 0.
 template <class T>
 HWY_NOINLINE void through_softmax(const ExactHead<T>& head, const ExactTile& t,
                                   const T* through, const T* weights, T* tile) {
@@ -155,7 +155,8 @@ HWY_NOINLINE void through_softmax(const ExactHead<T>& head, const ExactTile& t,
     T* const row = tile + a * t.stride;
     const Range all = seen_by(head.sight, t.row + a, head.k.rows);
     if (all.hi - all.lo == 1) {
-      std::fill(row, row + round_up(t.keys, lanes), T{0});
+      for (int64_t b = 0; b < t.keys; b += lanes)  // a NaN stays
+        hn::StoreU(hn::Mul(hn::LoadU(tag, w + b), hn::Zero(tag)), tag, row + b);
       continue;
     }
     for (int64_t b = 0; b < t.keys; b += lanes) {

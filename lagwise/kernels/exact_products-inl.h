@@ -91,6 +91,23 @@ HWY_NOINLINE void sum_keys(const ExactTile& t, const T* tile, Panels<const T> fr
     }
 }
 
+/// c[panel] += sum_p a[p step] b[p][panel] in four sums. As a tile of one row it would
+/// be a single chain of additions, the slowest and least exact of all.
+template <class T>
+HWY_NOINLINE void sum_alone(const T* a, int64_t step, const T* b, int64_t rows, T* c) {
+  const hn::ScalableTag<T> tag;
+  const int64_t width = panel_width<T>();
+  Sums<hn::Vec<decltype(tag)>> s0(hn::Zero(tag)), s1 = s0, s2 = s0, s3 = s0;
+  int64_t p = 0;
+  const auto add = [&](int64_t r, auto& sums) HWY_ATTR {
+    add_outer<1, 0>(tag, a + (p + r) * step, 0, b + (p + r) * width, sums);
+  };
+  for (; p + 4 <= rows; p += 4) add(0, s0), add(1, s1), add(2, s2), add(3, s3);
+  for (; p < rows; ++p) add(0, s0);
+  store_sum(tag, hn::Add(hn::Add(s0.c00, s1.c00), hn::Add(s2.c00, s3.c00)),
+            hn::Add(hn::Add(s0.c01, s1.c01), hn::Add(s2.c01, s3.c01)), true, c);
+}
+
 /// to[b] += sum over rows of tile[a][b] from[a]: the tile's transpose times rows, by
 /// keys or by entries. `from` begins with the tile's first row, `to` with its first key
 /// (entry). Columns go outside: those of a few keys, and all of `from`, stay in the
@@ -106,10 +123,15 @@ HWY_NOINLINE void sum_rows(const ExactTile& t, const T* tile, Panels<const T> fr
     if (rows.empty()) continue;
     for (int64_t x = 0; x < panels; ++x) {
       T* const sums = to.data + x * to.step + b * width;
+      const T* const left = tile + rows.lo * step + begin + b;
+      const T* const right = from.data + x * from.step + rows.lo * width;
+      if (few == 1) {
+        sum_alone<T>(left, step, right, rows.hi - rows.lo, sums);
+        continue;
+      }
       for (int64_t i = 0; i < few; ++i) hwy::Prefetch(sums + i * width);  // added last
-      tile_of<T>(few, {tile + rows.lo * step + begin + b, 1, step},
-                 from.data + x * from.step + rows.lo * width, width, sums, width,
-                 rows.hi - rows.lo, true);
+      tile_of<T>(few, {left, 1, step}, right, width, sums, width, rows.hi - rows.lo,
+                 true);
     }
   }
 }

@@ -106,6 +106,21 @@ HWY_NOINLINE void add_rows(const T* w, MatView<const S> rows, int64_t begin,
     for (int64_t j = 0; j < keys; ++j) o[t] += w[j] * stored(x[j * rows.row_step + t]);
 }
 
+/// The larger of two, and NaN if either is.
+template <class T>
+T larger(T a, T b) {
+  return a < b || std::isnan(b) ? b : a;
+}
+
+/// Whether the bias hides all of keys [begin, end).
+template <class T, class S>
+bool hides_all(const StepHead<T, S>& head, int64_t begin, int64_t end) {
+  bool all = begin == end || head.lag_bias.data != nullptr;
+  for (int64_t j = begin; all && j < end; ++j)
+    all = head.lag_bias(j, 0) == -std::numeric_limits<T>::infinity();
+  return all;
+}
+
 /// The scores of keys [begin, begin + keys); returns the largest.
 template <class T, class S>
 HWY_NOINLINE T score_keys(const StepHead<T, S>& head, int64_t begin, int64_t keys,
@@ -120,7 +135,7 @@ HWY_NOINLINE T score_keys(const StepHead<T, S>& head, int64_t begin, int64_t key
     s *= head.scale;
     if (head.lag_bias.data) s += head.lag_bias(begin + j, 0);
     scores[j] = s;
-    top = s < top ? top : s;
+    top = larger(s, top);
   }
   return top;
 }
@@ -137,7 +152,7 @@ void step_of(const StepHead<T, S>& head, int64_t begin, int64_t end, T* partial,
   for (int64_t j = begin; j < end; j += kStepKeys) {
     const int64_t keys = std::min(kStepKeys, end - j);
     const T here = score_keys(head, j, keys, scratch);
-    const T now = here < top ? top : here;
+    const T now = larger(here, top);
     if (now == kNever) continue;
     if (now != top) {
       const T factor = std::exp(top - now);
@@ -150,6 +165,9 @@ void step_of(const StepHead<T, S>& head, int64_t begin, int64_t end, T* partial,
     add_rows(scratch, head.v, j, keys, partial);
     if (head.lag_values.data) add_rows(scratch, head.lag_values, j, keys, partial);
   }
+  // Where no key weighs anything: 0 if the bias says so, else 0 / 0.
+  if (top == kNever && !hides_all(head, begin, end))
+    sum = std::numeric_limits<T>::quiet_NaN();
   partial[e] = top;
   partial[e + 1] = sum;
 }
@@ -196,11 +214,13 @@ void exact_step_join(const T* partials, int64_t count, int64_t e, T* out) noexce
   constexpr T kNever = -std::numeric_limits<T>::infinity();
   T top = kNever, sum = 0;
   for (int64_t i = 0; i < count; ++i) {
-    const T here = partials[i * (e + 2) + e];
-    top = here < top ? top : here;
+    const T* const part = partials + i * (e + 2);
+    top = part[e] < top || std::isnan(top) ? top : part[e];
+    sum += part[e] == kNever ? part[e + 1] : T{0};  // 0 or NaN
   }
-  std::fill(out, out + e, T{0});
+  std::fill(out, out + e, top == kNever ? sum : T{0});
   if (top == kNever) return;
+  sum = 0;
   for (int64_t i = 0; i < count; ++i) {
     const T* const part = partials + i * (e + 2);
     if (part[e] == kNever) continue;

@@ -31,8 +31,9 @@ struct StepHead {
 ///     partial = [sum_j w_j (v_j + lag_values_j) | top | sum_j w_j]
 ///     w_j = exp(s_j - top)
 ///
-/// with top the largest s_j; -inf and zeros where there is none. Several ranges of
-/// keys are brought together by exact_step_join.
+/// with top the largest s_j; -inf and zeros where there is none. Where all scores are
+/// -inf, but not because of the bias, the last is NaN (0 / 0). Several ranges of keys
+/// are brought together by exact_step_join.
 ///
 /// Shapes    partial [E + 2].
 /// Requires  scratch of kStepKeys numbers.

@@ -162,13 +162,15 @@ HWY_NOINLINE void clear_unseen(const ExactTile& t, T* tile) {
   }
 }
 
-/// exp(x) for x <= 0, down to exp(-inf) = 0; NaN stays.
+/// exp(x) for x <= 0, down to exp(-inf) = 0; NaN stays, whatever its bits.
 template <class Tag, class V = hn::Vec<Tag>>
 HWY_INLINE V exp_or_zero(Tag tag, V x) {
-  if constexpr (sizeof(hn::TFromD<Tag>) == 8)
+  if constexpr (sizeof(hn::TFromD<Tag>) == 8) {
     return hn::IfThenElse(hn::Eq(x, x), hn::Exp(tag, x), x);
-  else
-    return hn::IfThenZeroElse(hn::Lt(x, hn::Set(tag, -87.0f)), exp_of_negative(tag, x));
+  } else {
+    const auto y = hn::MulAdd(x, hn::Zero(tag), exp_of_negative(tag, x));
+    return hn::IfThenZeroElse(hn::Lt(x, hn::Set(tag, -87.0f)), y);
+  }
 }
 
 /// Adds the bias of row a and returns the largest score; what the row does not see

@@ -51,6 +51,7 @@ TEST(Learning, ALanguageModelCopiesTheTokenTwoBefore) {
   };
   for (const auto& [encoding, attention] :
        {Choice{"rope:layout=half", "exact"}, Choice{"huang", "exact"},
+        Choice{"t5", "exact"},
         Choice{"rope:layout=interleaved", kSigned},
         Choice{"lrpe:p=householder,angles=learned",
                "linear:map=elu1,denominator=none,norm=layer_concat"},
@@ -59,6 +60,15 @@ TEST(Learning, ALanguageModelCopiesTheTokenTwoBefore) {
     EXPECT_LT(loss_after(learner("decoder_lm", encoding, attention), 200, copy_task),
               0.5);
   }
+}
+
+// T5's scores are not divided by sqrt(D): its queries must begin smaller, or the
+// softmax begins saturated and learns no faster than one without positions.
+TEST(Learning, T5LearnsMoreThanNoPositions) {
+  const double none =
+      loss_after(learner("decoder_lm", "none", "exact"), 100, copy_task);
+  const double t5 = loss_after(learner("decoder_lm", "t5", "exact"), 100, copy_task);
+  EXPECT_LT(t5, none);
 }
 
 TEST(Learning, AClassifierNamesTheFirstToken) {

@@ -2,10 +2,12 @@
 // with whatever tables by lag the encoding hands over. Decoding keeps every key and
 // value.
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <vector>
 
@@ -50,6 +52,18 @@ class ExactMixer : public Mixer {
     if (window > 0) window_ = window;
     half_ = spec.take_choice("cache", "full", {"full", "bf16"}) == "bf16";
     spec.finish();
+  }
+
+  /// q . k has deviation sqrt(D); an encoding whose scale does not take that out (T5's
+  /// is 1) wants smaller queries. Only those on the score hand on the rows as they
+  /// are; the scale of the others belongs to what they make of the rows.
+  double query_gain() const override {
+    if (encoding_->traits().stage != Traits::Stage::score) return 1;
+    const at::NoGradGuard no_graph;
+    const HeadShape& shape = encoding_->shape();
+    const at::Tensor row = at::zeros({1, shape.heads, 1, shape.dim}, at::kFloat);
+    const double scale = encode_once(*encoding_, row, row, {}, {}, &layer_).scale;
+    return 1.0 / std::sqrt(static_cast<double>(shape.dim)) / scale;
   }
 
   at::Tensor mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,

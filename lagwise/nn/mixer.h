@@ -26,6 +26,10 @@ class Mixer {
   /// Trained tensors of the attention itself, without those of the encoding.
   virtual Parameters parameters() const { return {}; }
 
+  /// What the deviation of the projection to queries is multiplied by at first, so that
+  /// scores of unit rows begin with deviation 1.
+  virtual double query_gain() const { return 1; }
+
   /// q [B, H, N, D], k [B, H, M, D], v [B, H, M, E] -> [B, H, N, E].
   virtual at::Tensor mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                          const Pass& pass) const = 0;

@@ -9,24 +9,24 @@ MultiHeadAttention::MultiHeadAttention(const AttentionConfig& config,
                                        std::shared_ptr<Encoding> encoding,
                                        Initial& initial)
     : heads_(config.heads) {
+  const Layer layer{config.layer, config.layers,
+                    encoding->layer(config.layer, config.layers)};
+  const HeadShape shape{
+      .heads = config.heads, .dim = config.dim / config.heads, .model_dim = config.dim};
+  const MixerPlace place{shape, config.layer, config.layers, config.causal};
+  mixer_ = make_mixer(config.attention, place, config.encoding_text, encoding, layer);
   const auto projection = [&](const char* name, double gain) {
     return register_module(
         name, std::make_shared<LinearLayer>(config.dim, config.dim, initial, gain));
   };
-  q_proj_ = projection("q_proj", 1.0);
+  q_proj_ = projection("q_proj", mixer_->query_gain());
   k_proj_ = projection("k_proj", 1.0);
   v_proj_ = projection("v_proj", 1.0);
   // Each layer adds two terms to its input, so the sum grows with the number of layers;
   // smaller initial weights keep its size.
   out_proj_ =
       projection("out_proj", 1.0 / std::sqrt(2.0 * static_cast<double>(config.layers)));
-  const Layer layer{config.layer, config.layers,
-                    encoding->layer(config.layer, config.layers)};
   if (!layer.own.empty()) register_module("pos", std::make_shared<Holder>(layer.own));
-  const HeadShape shape{
-      .heads = config.heads, .dim = config.dim / config.heads, .model_dim = config.dim};
-  const MixerPlace place{shape, config.layer, config.layers, config.causal};
-  mixer_ = make_mixer(config.attention, place, config.encoding_text, encoding, layer);
   for (const auto& [name, tensor] : mixer_->parameters())
     register_parameter(name, tensor, tensor.requires_grad());
 }

@@ -22,7 +22,8 @@ struct AttentionConfig {
 /// Projects rows to heads, mixes them along the sequence, and projects back.
 ///
 /// Parameters  q_proj, k_proj, v_proj, out_proj; those of the attention beside them;
-///             those of the encoding in this layer under pos.
+///             those of the encoding in this layer under pos. q_proj is drawn so that
+///             scores begin with deviation 1, whatever the encoding scales them by.
 class MultiHeadAttention : public torch::nn::Module {
  public:
   MultiHeadAttention(const AttentionConfig& config, std::shared_ptr<Encoding> encoding,

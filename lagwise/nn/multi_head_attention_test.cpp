@@ -51,5 +51,40 @@ TEST(MultiHeadAttention, KeepsParametersOfTheEncodingUnderPos) {
   EXPECT_NE(layer.named_parameters().find("pos.E"), nullptr);
 }
 
+/// The mean over rows of the largest weight that a new layer of one head gives to any
+/// of 256 keys. Values are the unit vectors, so that what comes out are the weights.
+double largest_weight(const char* encoding) {
+  constexpr int64_t kRows = 256;
+  AttentionConfig config;
+  config.dim = kRows, config.heads = 1, config.attention = "exact";
+  config.causal = false;
+  Initial initial{4};
+  const std::shared_ptr<Encoding> made =
+      make_encoding(encoding, {.heads = 1, .dim = kRows});
+  const MultiHeadAttention layer(config, made, initial);
+  const at::Tensor x = normal_parameter({kRows, kRows}, 1.0, 9, 9).detach();
+  const at::NoGradGuard no_graph;
+  const auto all = layer.named_parameters();
+  at::Tensor values = all["v_proj.weight"], out = all["out_proj.weight"];
+  values.copy_(at::linalg_inv(x.to(at::kDouble)).t());
+  out.copy_(at::eye(kRows));
+  Pass pass;
+  pass.at.causal = false;
+  pass.code = made->code(pass.at, {}, kRows, kRows);
+  const at::Tensor weights = layer.forward(x.unsqueeze(0), x.unsqueeze(0), pass)[0];
+  EXPECT_NEAR(weights.sum().item<double>(), kRows, 0.1);
+  return std::get<0>(weights.max(1)).mean().item<double>();
+}
+
+// T5 does not divide scores by sqrt(D): with queries as large as others' the softmax
+// would begin saturated, and hardly learn.
+TEST(MultiHeadAttention, BeginsUnsaturatedWhateverScaleTheEncodingHas) {
+  for (const char* encoding : {"none", "rope:layout=half", "huang", "t5"}) {
+    SCOPED_TRACE(encoding);
+    EXPECT_LT(largest_weight(encoding), 0.08);  // 256 normal scores: 0.04
+    EXPECT_GT(largest_weight(encoding), 0.02);
+  }
+}
+
 }  // namespace
 }  // namespace lagwise::nn

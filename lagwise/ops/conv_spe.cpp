@@ -7,6 +7,7 @@
 #include <torch/library.h>
 
 #include "lagwise/ops/conv_spe_call.h"
+#include "lagwise/ops/expect.h"
 #include "lagwise/ops/once_differentiable.h"
 
 // The operator and its gradient (CPU, Meta, Autograd), the public function,
@@ -91,11 +92,15 @@ Four backward_op(const Tensor& d_q, const Tensor& d_k, const Tensor& q, const Te
                  at::IntArrayRef grid, int64_t query_start, int64_t key_start,
                  int64_t z_start, int64_t seed, int64_t step, int64_t micro_step,
                  c10::string_view method) {
-  return compute(
+  const ConvSpeCall call =
       check_conv_spe(q, k, query_kernel, key_kernel,
                      options_of(z, realizations, noise, grid, query_start, key_start,
-                                z_start, seed, step, micro_step, method)),
-      d_q, d_k);
+                                z_start, seed, step, micro_step, method));
+  expect_tensor(kOp, "d_q", "[B, H, N, R]", d_q, {call.b, call.h, q.size(2), call.r},
+                q);
+  expect_tensor(kOp, "d_k", "[B, H, M, R]", d_k, {call.b, call.h, k.size(2), call.r},
+                q);
+  return compute(call, d_q, d_k);
 }
 
 // ---- autograd

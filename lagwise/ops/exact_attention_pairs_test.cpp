@@ -14,6 +14,7 @@
 #include "lagwise/ops/exact_attention.h"
 #include "lagwise/ops/exact_problem.h"
 #include "lagwise/ops/exact_reference.h"
+#include "lagwise/ops/exact_rounding.h"
 #include "lagwise/ops/linear_layout.h"
 #include "lagwise/ops/pairs_runner.h"
 
@@ -116,8 +117,7 @@ TEST_P(ExactAttentionPairs, MatchesTheDefinitionWithEveryGradient) {
                                    ? lay_out(problem_of(GetParam()), layout)
                                    : problem_of(GetParam());
   const Outcome exact = testing::run(reference::exact_attention, problem);
-  testing::expect_definition(exact_attention, reference::exact_attention, exact,
-                             lay_out(problem, layout),
+  testing::expect_definition(exact_attention, exact, lay_out(problem, layout),
                              lay_out(testing::cast(problem, at::kFloat), layout));
 }
 

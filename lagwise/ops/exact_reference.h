@@ -20,7 +20,7 @@
 #include "lagwise/ops/exact_attention.h"
 
 /// Test support: the definition of exact attention with its N x M matrix. The tests
-/// call it in double; its gradients are autograd's. In f32 it is plain torch.
+/// call it in double; its gradients are autograd's.
 namespace lagwise::ops::reference {
 
 /// Positions 0, 1, ... of `count` rows, each within its sequence.
@@ -102,33 +102,46 @@ inline at::Tensor lag_index(const at::Tensor& q, const at::Tensor& k,
       .expand({q.size(0), q.size(1), n, m});
 }
 
-inline at::Tensor exact_attention(const at::Tensor& q, const at::Tensor& k,
-                                  const at::Tensor& v, const ExactOptions& options) {
-  const int64_t n = q.size(2);
+/// scale (q . k + q . lag_keys) + lag_bias for every pair, [B, H, N, M].
+inline at::Tensor scores(const at::Tensor& q, const at::Tensor& k,
+                         const ExactOptions& options) {
   const double scale = options.scale.value_or(1.0 / std::sqrt(double(q.size(3))));
   const at::Tensor index = lag_index(q, k, options);
-  at::Tensor scores = at::matmul(q * scale, k.transpose(-1, -2));
+  at::Tensor all = at::matmul(q * scale, k.transpose(-1, -2));
   if (options.lag_keys.defined())
-    scores = scores +
-             at::matmul(q * scale, options.lag_keys.transpose(-1, -2)).gather(3, index);
-  if (options.lag_bias.defined()) {
-    const int64_t lags = options.lag_bias.size(1);
-    scores = scores + options.lag_bias.unsqueeze(1)
-                          .expand({q.size(0), q.size(1), n, lags})
-                          .gather(3, index);
-  }
-  const at::Tensor hidden = visible(q, k, options).logical_not();
-  const at::Tensor blind = hidden.all(-1, true);
-  scores = scores.masked_fill(hidden, -std::numeric_limits<double>::infinity())
-               .masked_fill(blind, 0);
-  const at::Tensor weights = at::softmax(scores, -1).masked_fill(hidden, 0);
-  at::Tensor out = at::matmul(weights, v);
-  if (options.lag_values.defined()) {
-    const at::Tensor none =
-        at::zeros({q.size(0), q.size(1), n, options.lag_values.size(1)}, q.options());
-    out = out + at::matmul(none.scatter_add(3, index, weights), options.lag_values);
-  }
-  return out;
+    all = all +
+          at::matmul(q * scale, options.lag_keys.transpose(-1, -2)).gather(3, index);
+  if (options.lag_bias.defined())
+    all = all + options.lag_bias.unsqueeze(1)
+                    .expand({q.size(0), q.size(1), q.size(2), -1})
+                    .gather(3, index);
+  return all;
+}
+
+/// Softmax over what a row sees; zeros for a row that sees nothing.
+inline at::Tensor weights(const at::Tensor& scores, const at::Tensor& seen) {
+  const at::Tensor hidden = seen.logical_not(), blind = hidden.all(-1, true);
+  return at::softmax(
+             scores.masked_fill(hidden, -std::numeric_limits<double>::infinity())
+                 .masked_fill(blind, 0),
+             -1)
+      .masked_fill(hidden, 0);
+}
+
+/// sum_j weights_ij (v_j + lag_values), [B, H, N, E]; `index` as of lag_index.
+inline at::Tensor mix(const at::Tensor& weights, const at::Tensor& v,
+                      const at::Tensor& lag_values, const at::Tensor& index) {
+  const at::Tensor out = at::matmul(weights, v);
+  if (!lag_values.defined()) return out;
+  const at::Tensor none = at::zeros(
+      {v.size(0), v.size(1), weights.size(2), lag_values.size(1)}, v.options());
+  return out + at::matmul(none.scatter_add(3, index, weights), lag_values);
+}
+
+inline at::Tensor exact_attention(const at::Tensor& q, const at::Tensor& k,
+                                  const at::Tensor& v, const ExactOptions& options) {
+  return mix(weights(scores(q, k, options), visible(q, k, options)), v,
+             options.lag_values, lag_index(q, k, options));
 }
 
 }  // namespace lagwise::ops::reference

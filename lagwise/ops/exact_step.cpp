@@ -1,5 +1,6 @@
 #include "lagwise/ops/exact_step.h"
 
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 #include <torch/library.h>
@@ -30,18 +31,19 @@ void check_cache(const char* name, const char* shape, const Tensor& x,
               x.scalar_type());
 }
 
-void check_table(const char* name, const Tensor& x, int64_t m, int64_t width,
+void check_table(const char* name, const Optional& x, int64_t m, int64_t width,
                  const Tensor& q) {
-  if (!x.defined()) return;
-  const int64_t heads = x.dim() > 0 && x.size(0) == 1 ? 1 : q.size(1);
+  if (!x) return;
+  const int64_t heads = x->dim() > 0 && x->size(0) == 1 ? 1 : q.size(1);
   if (width < 0)
-    expect_tensor(kOp, name, "[1 or H, M]", x, {heads, m}, q);
+    expect_tensor(kOp, name, "[1 or H, M]", *x, {heads, m}, q);
   else
-    expect_tensor(kOp, name, "[1 or H, M, width]", x, {heads, m, width}, q);
+    expect_tensor(kOp, name, "[1 or H, M, width]", *x, {heads, m, width}, q);
 }
 
-void check(const Tensor& q, const Tensor& k, const Tensor& v,
-           const ExactStepOptions& options) {
+void check(const Tensor& q, const Tensor& k, const Tensor& v, const Optional& lag_bias,
+           const Optional& lag_keys, const Optional& lag_values,
+           c10::optional<int64_t> window) {
   TORCH_CHECK(q.dim() == 3, kOp, ": expected q [B, H, D], got ", q.sizes());
   TORCH_CHECK(q.scalar_type() == at::kFloat || q.scalar_type() == at::kDouble, kOp,
               ": expected q of type Float or Double, got ", q.scalar_type());
@@ -50,14 +52,14 @@ void check(const Tensor& q, const Tensor& k, const Tensor& v,
   TORCH_CHECK(k.scalar_type() == v.scalar_type(), kOp,
               ": expected k and v of one type, got ", k.scalar_type(), " and ",
               v.scalar_type());
-  check_table("lag_bias", options.lag_bias, k.size(2), -1, q);
-  check_table("lag_keys", options.lag_keys, k.size(2), k.size(3), q);
-  check_table("lag_values", options.lag_values, k.size(2), v.size(3), q);
-  TORCH_CHECK(!options.window || *options.window > 0, kOp,
-              ": expected window >= 1 or none, got ", options.window.value_or(0));
-  for (const Tensor& x :
-       {q, k, v, options.lag_bias, options.lag_keys, options.lag_values})
-    TORCH_CHECK(!(x.defined() && x.requires_grad() && at::GradMode::is_enabled()), kOp,
+  check_table("lag_bias", lag_bias, k.size(2), -1, q);
+  check_table("lag_keys", lag_keys, k.size(2), k.size(3), q);
+  check_table("lag_values", lag_values, k.size(2), v.size(3), q);
+  TORCH_CHECK(!window || *window > 0, kOp, ": expected window >= 1 or none, got ",
+              window.value_or(0));
+  for (const Optional& x :
+       {Optional(q), Optional(k), Optional(v), lag_bias, lag_keys, lag_values})
+    TORCH_CHECK(!(x && x->requires_grad() && at::GradMode::is_enabled()), kOp,
                 ": expected no gradient to be wanted, got a tensor that requires one; "
                 "use exact_attention");
 }
@@ -99,43 +101,57 @@ void run(const Tensor& q, const Tensor& k, const Tensor& v,
                                 segments, e, out.data_ptr<T>() + head * e);
 }
 
-Tensor exact_attention_step_op(const Tensor& q, const Tensor& k, const Tensor& v,
-                               c10::optional<double> scale, const Optional& lag_bias,
-                               const Optional& lag_keys, const Optional& lag_values,
-                               c10::optional<int64_t> window) {
-  return exact_attention_step(
-      q, k, v,
-      {scale, lag_bias.value_or(Tensor()), lag_keys.value_or(Tensor()),
-       lag_values.value_or(Tensor()), window});
+Tensor step_cpu(const Tensor& q, const Tensor& k, const Tensor& v,
+                c10::optional<double> given_scale, const Optional& lag_bias,
+                const Optional& lag_keys, const Optional& lag_values,
+                c10::optional<int64_t> window) {
+  const auto dense = [](const Optional& x) { return x ? x->contiguous() : Tensor(); };
+  check(q, k, v, lag_bias, lag_keys, lag_values, window);
+  const auto width = static_cast<double>(std::max<int64_t>(1, q.size(2)));
+  const double scale = given_scale.value_or(1.0 / std::sqrt(width));
+  const Tensor out = at::empty({q.size(0), q.size(1), v.size(3)}, q.options());
+  const Tensor rows = q.contiguous(), keys = dense_rows(k), values = dense_rows(v);
+  const ExactStepOptions options{scale, dense(lag_bias), dense(lag_keys),
+                                 dense(lag_values), window};
+  if (k.scalar_type() == at::kBFloat16)
+    run<float, kernels::Bfloat16>(rows, keys, values, options, scale, out);
+  else if (k.scalar_type() == at::kFloat)
+    run<float, float>(rows, keys, values, options, scale, out);
+  else
+    run<double, double>(rows, keys, values, options, scale, out);
+  return out;
+}
+
+Tensor step_meta(const Tensor& q, const Tensor& k, const Tensor& v,
+                 c10::optional<double>, const Optional& lag_bias,
+                 const Optional& lag_keys, const Optional& lag_values,
+                 c10::optional<int64_t> window) {
+  check(q, k, v, lag_bias, lag_keys, lag_values, window);
+  return at::empty({q.size(0), q.size(1), v.size(3)}, q.options());
 }
 
 }  // namespace
 
 Tensor exact_attention_step(const Tensor& q, const Tensor& k, const Tensor& v,
                             const ExactStepOptions& options) {
-  check(q, k, v, options);
-  const auto width = static_cast<double>(std::max<int64_t>(1, q.size(2)));
-  const double scale = options.scale.value_or(1.0 / std::sqrt(width));
-  const Tensor out = at::empty({q.size(0), q.size(1), v.size(3)}, q.options());
-  const Tensor rows = q.contiguous(), keys = dense_rows(k), values = dense_rows(v);
-  ExactStepOptions dense = options;
-  for (Tensor* x : {&dense.lag_bias, &dense.lag_keys, &dense.lag_values})
-    if (x->defined()) *x = x->contiguous();
-  if (k.scalar_type() == at::kBFloat16)
-    run<float, kernels::Bfloat16>(rows, keys, values, dense, scale, out);
-  else if (k.scalar_type() == at::kFloat)
-    run<float, float>(rows, keys, values, dense, scale, out);
-  else
-    run<double, double>(rows, keys, values, dense, scale, out);
-  return out;
+  static const auto op = c10::Dispatcher::singleton()
+                             .findSchemaOrThrow("lagwise::exact_attention_step", "")
+                             .typed<decltype(step_cpu)>();
+  const auto optional = [](const Tensor& x) {
+    return x.defined() ? Optional(x) : c10::nullopt;
+  };
+  return op.call(q, k, v, options.scale, optional(options.lag_bias),
+                 optional(options.lag_keys), optional(options.lag_values),
+                 options.window);
 }
 
 TORCH_LIBRARY_FRAGMENT(lagwise, m) {
   m.def(
       "exact_attention_step(Tensor q, Tensor k, Tensor v, *, float? scale=None, "
       "Tensor? lag_bias=None, Tensor? lag_keys=None, Tensor? lag_values=None, "
-      "int? window=None) -> Tensor",
-      exact_attention_step_op);
+      "int? window=None) -> Tensor");
 }
+TORCH_LIBRARY_IMPL(lagwise, CPU, m) { m.impl("exact_attention_step", step_cpu); }
+TORCH_LIBRARY_IMPL(lagwise, Meta, m) { m.impl("exact_attention_step", step_meta); }
 
 }  // namespace lagwise::ops

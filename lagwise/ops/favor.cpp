@@ -9,8 +9,10 @@
 
 #include <cmath>
 #include <tuple>
+#include <vector>
 
 #include "lagwise/kernels/favor.h"
+#include "lagwise/ops/expect.h"
 #include "lagwise/ops/heads.h"
 #include "lagwise/ops/once_differentiable.h"
 
@@ -107,10 +109,23 @@ Pair favor_meta(const Tensor& x, const Tensor& directions, c10::string_view kind
   return make_outputs(read(kind, offset), x, directions);
 }
 
+void check_gradient(const Favor& favor, const Optional& dy, const Optional& dlog_scale,
+                    const Tensor& x, const Tensor& y, const Tensor& directions) {
+  check(x, directions);
+  const int64_t f = favor.width(directions.size(0));
+  const std::vector<int64_t> like_y = {x.size(0), x.size(1), x.size(2), f};
+  expect_tensor(kOp, "features", "[B, H, N, F]", y, like_y, x);
+  if (dy) expect_tensor(kOp, "d_features", "[B, H, N, F]", *dy, like_y, x);
+  if (dlog_scale)
+    expect_tensor(kOp, "d_log_scale", "[B, H, N]", *dlog_scale,
+                  {x.size(0), x.size(1), x.size(2)}, x);
+}
+
 Tensor gradient_cpu(const Optional& dy_in, const Optional& dlog_scale, const Tensor& x,
                     const Tensor& y, const Tensor& directions, c10::string_view kind,
                     double offset) {
   const Favor favor = read(kind, offset);
+  check_gradient(favor, dy_in, dlog_scale, x, y, directions);
   const int64_t m = directions.size(0), d = x.size(3);
   const Tensor dx = at::empty(x.sizes(), x.options());
   const Tensor dy = dy_in ? dy_in->contiguous() : y.new_zeros(y.sizes());
@@ -130,6 +145,13 @@ Tensor gradient_cpu(const Optional& dy_in, const Optional& dlog_scale, const Ten
                              kernels::favor_scratch<scalar_t>(m, d), body);
   });
   return dx;
+}
+
+Tensor gradient_meta(const Optional& dy, const Optional& dlog_scale, const Tensor& x,
+                     const Tensor& y, const Tensor& directions, c10::string_view kind,
+                     double offset) {
+  check_gradient(read(kind, offset), dy, dlog_scale, x, y, directions);
+  return at::empty(x.sizes(), x.options());
 }
 
 auto& favor_operator() {
@@ -212,7 +234,10 @@ TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
   m.impl("favor_features", favor_cpu);
   m.impl("_favor_features_backward", gradient_cpu);
 }
-TORCH_LIBRARY_IMPL(lagwise, Meta, m) { m.impl("favor_features", favor_meta); }
+TORCH_LIBRARY_IMPL(lagwise, Meta, m) {
+  m.impl("favor_features", favor_meta);
+  m.impl("_favor_features_backward", gradient_meta);
+}
 TORCH_LIBRARY_IMPL(lagwise, Autograd, m) { m.impl("favor_features", favor_autograd); }
 
 }  // namespace lagwise::ops

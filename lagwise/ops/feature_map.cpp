@@ -70,7 +70,15 @@ Tensor map_cpu(const Tensor& x_in, c10::string_view text) {
   return out;
 }
 
+void check_slopes(const Tensor& grad, const Tensor& x) {
+  check(x);
+  TORCH_CHECK(grad.sizes() == x.sizes() && grad.scalar_type() == x.scalar_type(), kOp,
+              ": expected a gradient like x, ", x.scalar_type(), " ", x.sizes(),
+              ", got ", grad.scalar_type(), " ", grad.sizes());
+}
+
 Tensor slopes_cpu(const Tensor& grad_in, const Tensor& x_in, c10::string_view text) {
+  check_slopes(grad_in, x_in);
   const FeatureMap map = read_feature_map(kOp, std::string(text));
   const Tensor x = x_in.contiguous(), grad = grad_in.contiguous();
   const Tensor out = at::empty_like(x);
@@ -86,6 +94,12 @@ Tensor slopes_cpu(const Tensor& grad_in, const Tensor& x_in, c10::string_view te
 
 Tensor map_meta(const Tensor& x, c10::string_view text) {
   check(x);
+  read_feature_map(kOp, std::string(text));
+  return at::empty_like(x, at::MemoryFormat::Contiguous);
+}
+
+Tensor slopes_meta(const Tensor& grad, const Tensor& x, c10::string_view text) {
+  check_slopes(grad, x);
   read_feature_map(kOp, std::string(text));
   return at::empty_like(x, at::MemoryFormat::Contiguous);
 }
@@ -156,7 +170,10 @@ TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
   m.impl("feature_map", map_cpu);
   m.impl("_feature_map_backward", slopes_cpu);
 }
-TORCH_LIBRARY_IMPL(lagwise, Meta, m) { m.impl("feature_map", map_meta); }
+TORCH_LIBRARY_IMPL(lagwise, Meta, m) {
+  m.impl("feature_map", map_meta);
+  m.impl("_feature_map_backward", slopes_meta);
+}
 TORCH_LIBRARY_IMPL(lagwise, Autograd, m) { m.impl("feature_map", map_autograd); }
 
 }  // namespace lagwise::ops

@@ -93,7 +93,8 @@ TEST(LinearAttentionErrors, RefusesTensorsThatAreNotFloatOrDouble) {
   for (const at::ScalarType type : {at::kLong, at::kInt, at::kBool, at::kHalf}) {
     Call call;
     for (at::Tensor* t : {&call.q, &call.k, &call.v}) *t = t->to(type);
-    expect_refused(call, {"expected", "Float or Double", "got", toString(type)});
+    expect_refused(call,
+                   {"expected", "Float, Double or BFloat16", "got", toString(type)});
   }
 }
 

@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "bench/torch_linear.h"
 #include "lagwise/ops/all_pairs.h"
 #include "lagwise/ops/linear_attention.h"
 #include "lagwise/ops/linear_layout.h"
 #include "lagwise/ops/linear_outcome.h"
 #include "lagwise/ops/linear_problem.h"
 #include "lagwise/ops/linear_reference.h"
+#include "lagwise/ops/linear_rounding.h"
 #include "lagwise/ops/pairs_runner.h"
 
 namespace lagwise::ops {
@@ -123,7 +123,7 @@ Problem typed_problem(const Choice& c, const Problem& exact, at::ScalarType type
 TEST_P(LinearAttentionPairs, MatchesTheDefinitionWithEveryGradient) {
   const Problem problem = problem_of(GetParam());
   const Outcome exact = testing::run(reference::linear_attention, problem);
-  testing::expect_definition(linear_attention_stateful, bench::torch_linear, exact,
+  testing::expect_definition(linear_attention_stateful, exact,
                              typed_problem(GetParam(), problem, at::kDouble),
                              typed_problem(GetParam(), problem, at::kFloat));
 }

@@ -37,7 +37,8 @@ void check_sizes(LinearCall& call, bool step) {
               step ? "[B, H, D]" : "[B, H, N, D]", ", got ", call.q.sizes());
   const auto type = call.q.scalar_type();
   TORCH_CHECK(type == at::kFloat || type == at::kDouble, call.op,
-              ": expected floating-point tensors, Float or Double, got ", type);
+              ": expected floating-point tensors, Float, Double or BFloat16, got ",
+              type);
   call.b = call.q.size(0), call.h = call.q.size(1), call.d = call.q.size(-1);
   call.n = step ? 1 : call.q.size(2);
   if (step) {

@@ -6,26 +6,11 @@
 
 #include "lagwise/ops/all_pairs.h"
 #include "lagwise/ops/linear_outcome.h"
+#include "lagwise/ops/rounding.h"
 
 /// Test support: how an operator is held against its definition on the cases of
 /// all_pairs.h.
 namespace lagwise::ops::testing {
-
-/// f32: at most twice the error of plain torch in f32. Where torch happens to be
-/// exact (one row, one column) that would demand exactness of us too, so four
-/// units in the last place of the tensor's largest number are always allowed.
-inline void expect_no_worse_than_torch(const Outcome& ours, const Outcome& torch,
-                                       const Outcome& exact) {
-  for (size_t i = 0; i < exact.size(); ++i) {
-    const at::Tensor& have = ours[i].value;
-    const at::Tensor want = or_zeros(exact[i].value, have);
-    const double torch_error = distance(or_zeros(torch[i].value, have), want);
-    const double floor = 4 * 1.2e-7 * largest(want) + 1e-7;
-    EXPECT_LE(distance(have, want), 2 * torch_error + floor)
-        << ours[i].name << ": plain torch errs by " << torch_error
-        << ", largest number " << largest(want);
-  }
-}
 
 /// What the operator gives: all of it there, in the type of the inputs.
 template <class Operator, class AnyProblem>
@@ -38,17 +23,17 @@ Outcome run_whole(const Operator& op, const AnyProblem& p) {
   return ours;
 }
 
-/// The operator in f64 and in f32 against `exact`, with every gradient; `torch` is
-/// plain torch, the yardstick of f32.
-template <class Operator, class Torch, class AnyProblem>
-void expect_definition(const Operator& op, const Torch& torch, const Outcome& exact,
-                       const AnyProblem& f64, const AnyProblem& f32) {
+/// The operator in f64 and in f32 against `exact`, with every gradient. f32 may lose
+/// what rounding_of says of the problem (linear_rounding.h, exact_rounding.h).
+template <class Operator, class AnyProblem>
+void expect_definition(const Operator& op, const Outcome& exact, const AnyProblem& f64,
+                       const AnyProblem& f32) {
   {
     SCOPED_TRACE("f64");
     expect_close(run_whole(op, f64), exact, 1e-10);
   }
   SCOPED_TRACE("f32");
-  expect_no_worse_than_torch(run_whole(op, f32), run(torch, f32), exact);
+  expect_within(run_whole(op, f32), exact, rounding_of(f64));
 }
 
 /// Every legal pair of values stands in some case, and no other does; how many there

@@ -146,6 +146,8 @@ Tensor table_gradient_cpu(const Tensor& x_in, const Tensor& g_in,
                           bool opposite) {
   check(x_in, table_sizes);
   check_alike(x_in, g_in, "gradient");
+  TORCH_CHECK(g_in.sizes() == x_in.sizes(), kOp, ": expected a gradient like x, ",
+              x_in.sizes(), ", got ", g_in.sizes());
   const Pairs pairs = read_layout(layout);
   const Tensor x = side_by_side(x_in), g = side_by_side(g_in);
   Tensor d_table = at::zeros(table_sizes, x.options());

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "lagwise/ops/expect.h"
 #include "lagwise/ops/once_differentiable.h"
 #include "lagwise/ops/sine_spe_cpu.h"
 
@@ -42,16 +43,28 @@ Two forward_op(const Tensor& q, const Tensor& k, const Tensor& frequency,
   return {q_out, k_out};
 }
 
-std::vector<Tensor> backward_cpu(const Tensor& dq_out, const Tensor& dk_out,
-                                 const Tensor& q, const Tensor& k,
-                                 const Tensor& frequency, const Tensor& phase,
-                                 const Tensor& amplitude, const Optional& constant,
-                                 const Tensor& q_at, const Tensor& k_at,
-                                 const Optional& z, const Optional& gate,
-                                 const Optional& fold, int64_t width) {
+template <bool compute>
+std::vector<Tensor> backward_op(const Tensor& dq_out, const Tensor& dk_out,
+                                const Tensor& q, const Tensor& k,
+                                const Tensor& frequency, const Tensor& phase,
+                                const Tensor& amplitude, const Optional& constant,
+                                const Tensor& q_at, const Tensor& k_at,
+                                const Optional& z, const Optional& gate,
+                                const Optional& fold, int64_t width) {
   const SineCall call = check_sine_spe(kOp, q, k, frequency, phase, amplitude, constant,
                                        q_at, k_at, z, gate, fold, width);
-  SineGradientsOf to = sine_spe_backward_cpu(call, dq_out, dk_out);
+  expect_tensor(kOp, "dq_out", "[B, H, N, R]", dq_out,
+                {call.b, call.h, q.size(2), call.width}, q);
+  expect_tensor(kOp, "dk_out", "[B, H, M, R]", dk_out,
+                {call.b, call.h, k.size(2), call.width}, q);
+  SineGradientsOf to;
+  if constexpr (compute) {
+    to = sine_spe_backward_cpu(call, dq_out, dk_out);
+  } else {
+    const auto like = [](const Tensor& x) { return at::empty(x.sizes(), x.options()); };
+    to = {like(q), like(k), like(frequency), like(phase), like(amplitude), {}};
+    if (constant) to.constant = like(*constant);
+  }
   // The dispatcher returns no undefined tensors.
   if (!to.constant.defined()) to.constant = at::empty({0}, frequency.options());
   return {to.q, to.k, to.frequency, to.phase, to.amplitude, to.constant};
@@ -69,7 +82,7 @@ auto& forward_operator() {
 auto& backward_operator() {
   static auto op = c10::Dispatcher::singleton()
                        .findSchemaOrThrow("lagwise::_sine_spe_backward", "")
-                       .typed<decltype(backward_cpu)>();
+                       .typed<decltype(backward_op<true>)>();
   return op;
 }
 
@@ -150,9 +163,12 @@ TORCH_LIBRARY_FRAGMENT(lagwise, m) {
 }
 TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
   m.impl("sine_spe", forward_op<true>);
-  m.impl("_sine_spe_backward", backward_cpu);
+  m.impl("_sine_spe_backward", backward_op<true>);
 }
-TORCH_LIBRARY_IMPL(lagwise, Meta, m) { m.impl("sine_spe", forward_op<false>); }
+TORCH_LIBRARY_IMPL(lagwise, Meta, m) {
+  m.impl("sine_spe", forward_op<false>);
+  m.impl("_sine_spe_backward", backward_op<false>);
+}
 TORCH_LIBRARY_IMPL(lagwise, Autograd, m) { m.impl("sine_spe", forward_autograd); }
 
 }  // namespace lagwise::ops

@@ -16,8 +16,12 @@ namespace lagwise::ops {
 /// Shapes   q [B, H, N, D], k [B, H, M, D]: features, not negative; v [B, H, M, E];
 ///          lag_bias [1|H, N+M-1] -> [B, H, N, E]. f32 or f64, any strides.
 /// Cost     D (E + 1) transforms of length N + M a head, three times that backward.
-///          Channels are taken a few at a time: [N, D, E] is never stored.
-/// Threads  over heads, same bits. Numerics: errors are relative to the largest t.
+///          Channels are taken a few at a time: [N, D, E] is never stored. Rows whose
+///          weights are all far below the largest t (toeplitz_far.h; more queries than
+///          keys make them) cost M (D + E) each.
+/// Threads  over heads, same bits.
+/// Numerics errors are relative to the largest t of each row, however far it stands
+///          from the keys.
 /// Paper    Luo et al., "Stable, Fast and Accurate: Kernelized Attention with Relative
 ///          Positional Encoding", NeurIPS 2021. https://arxiv.org/abs/2106.12566
 at::Tensor toeplitz_linear(const at::Tensor& q, const at::Tensor& k,

@@ -103,6 +103,59 @@ TEST(ToeplitzLinear, SurvivesABiasThatWouldOverflow) {
   EXPECT_LE(testing::distance(shifted, plain), 1e-8);
 }
 
+// A bias that falls with the distance, and many more queries than keys: far rows see
+// nothing but tiny weights, which count among themselves as those of near rows do.
+ToeplitzProblem far_toeplitz(int64_t n, int64_t m, double slope) {
+  ToeplitzProblem p = random_toeplitz(n, m, 7, 5);
+  const at::Tensor lag = at::arange(-(m - 1), n, at::kDouble);
+  p.bias = at::stack({lag.abs() * -slope, lag.abs() * (-slope / 8)});
+  return p;
+}
+
+// The largest error of each row over the largest number in that row.
+double worst_row(const at::Tensor& got, const at::Tensor& want) {
+  const auto size = [](const at::Tensor& x) { return std::get<0>(x.abs().max(-1)); };
+  return testing::largest(size(got.to(at::kDouble) - want) / size(want));
+}
+
+TEST(ToeplitzLinear, RowsFarFromAllKeysAreRightToo) {
+  for (const double slope : {0.05, 0.5, 1.5}) {
+    SCOPED_TRACE("slope " + std::to_string(slope));
+    const ToeplitzProblem p = far_toeplitz(300, 20, slope);
+    for (const double eps : {0.0, 1e-6}) {
+      const Outcome want = run(by_definition, p, eps);
+      testing::expect_close(run(toeplitz_linear, p, eps), want, 1e-10);
+      const auto single = map(p, [](at::Tensor t) { return t.to(at::kFloat); });
+      const Outcome got = run(toeplitz_linear, single, eps);
+      for (const size_t i : {2, 3, 4}) {  // sums over all rows: dk, dv, dlag_bias
+        SCOPED_TRACE(want[i].name);
+        EXPECT_LE(testing::distance(got[i].value, want[i].value),
+                  2e-5 * std::max(1.0, testing::largest(want[i].value)));
+      }
+      if (eps > 0) continue;
+      EXPECT_LE(worst_row(got[0].value, want[0].value), 2e-5);
+      EXPECT_LE(worst_row(got[1].value, want[1].value), 1e-3);  // terms cancel in dq
+    }
+  }
+}
+
+// Decoding asks with one row at a time, which reads M entries of the table.
+TEST(ToeplitzLinear, EveryRowEqualsItselfAlone) {
+  const int64_t n = 300, m = 20;
+  const auto p =
+      map(far_toeplitz(n, m, 0.5), [](at::Tensor t) { return t.to(at::kFloat); });
+  for (const double eps : {0.0, 1e-6}) {
+    const at::Tensor whole = toeplitz_linear(p.q, p.k, p.v, p.bias, eps);
+    for (int64_t i = 0; i < n; ++i) {
+      const at::Tensor alone =
+          toeplitz_linear(p.q.narrow(2, i, 1), p.k, p.v, p.bias.narrow(1, i, m), eps);
+      EXPECT_LE(testing::distance(whole.narrow(2, i, 1), alone),
+                2e-5 * testing::largest(alone) + 1e-30)
+          << "row " << i << ", eps " << eps;
+    }
+  }
+}
+
 TEST(ToeplitzLinear, GivesZerosWhereThereIsNothing) {
   const auto p = random_toeplitz(4, 0, 3, 2);
   EXPECT_EQ(testing::largest(toeplitz_linear(p.q, p.k, p.v, p.bias)), 0.0);

@@ -38,9 +38,11 @@ std::vector<NamedTensor> trained_parameters(const Model& model) {
 }
 
 bool decays(const NamedTensor& parameter) {
-  const bool encoding = parameter.name.starts_with("pos.") ||
-                        parameter.name.find(".pos.") != std::string::npos;
-  return parameter.tensor.dim() == 2 && !encoding;
+  const std::string& name = parameter.name;
+  const bool encoding = name.starts_with("pos.") || name.starts_with("cross_pos.") ||
+                        name.find(".pos.") != std::string::npos ||
+                        name.find(".cross_pos.") != std::string::npos;
+  return parameter.tensor.dim() == 2 && name.ends_with(".weight") && !encoding;
 }
 
 AdamW::AdamW(std::vector<NamedTensor> parameters) : parameters_(std::move(parameters)) {

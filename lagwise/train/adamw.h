@@ -20,8 +20,9 @@ struct NamedTensor {
 /// The parameters of a model that are trained, in the order in which it made them.
 std::vector<NamedTensor> trained_parameters(const Model& model);
 
-/// Adam with decoupled weight decay (kernels/adamw.h). Decay pulls on matrices alone:
-/// a norm's gain, a bias or an encoding has no reason to be near 0.
+/// Adam with decoupled weight decay (kernels/adamw.h). Decay pulls on the matrices of
+/// projections and embeddings alone: a norm's gain, a bias (of heads too: norm_gain,
+/// q_bias and k_bias have two axes) or an encoding has no reason to be near 0.
 ///
 /// Its whole state is `exp_avg`, `exp_avg_sq` and the number of the step, which the
 /// caller keeps: saved and put back, the next update has the same bits.

@@ -4,6 +4,10 @@
 #include <omp.h>
 #include <torch/optim/adamw.h>
 
+#include <set>
+#include <string>
+#include <utility>
+
 #include "lagwise/models/model.h"
 #include "lagwise/models/testing_models.h"
 #include "lagwise/train/tensor_file.h"
@@ -62,13 +66,63 @@ TEST(AdamW, StepsLikeThatOfTorch) {
   }
 }
 
-TEST(AdamW, DecaysMatricesAlone) {
-  const at::Tensor matrix = at::zeros({2, 2}), vector = at::zeros({2});
-  EXPECT_TRUE(decays({"layers.0.attn.q_proj.weight", matrix}));
-  EXPECT_TRUE(decays({"embed.weight", matrix}));
-  EXPECT_FALSE(decays({"layers.0.attn.q_proj.bias", vector}));
-  EXPECT_FALSE(decays({"pos.table", matrix}));
-  EXPECT_FALSE(decays({"layers.0.attn.pos.gate", matrix}));
+using Names = std::set<std::string>;
+
+// The trained parameters of a model of one layer with all there is to train: biases and
+// gains of heads, encodings of both kinds. First those that decay, then the others.
+std::pair<Names, Names> groups_of(const char* model) {
+  ModelConfig config = small_model(model, "sine_spe", kSigned);
+  config.cross_encoding = "t5", config.cross_attention = "exact";
+  config.layers = 1, config.tied = false, config.norm = "layer", config.pooling = "cls";
+  std::pair<Names, Names> groups;
+  for (const NamedTensor& one : trained_parameters(*make_model(config)))
+    (decays(one) ? groups.first : groups.second).insert(one.name);
+  return groups;
+}
+
+// The matrices of one block below `prefix`.
+Names block(const std::string& prefix, bool listens = false) {
+  Names names;
+  for (const char* attention : {"attn.", "cross."}) {
+    if (attention[0] == 'c' && !listens) continue;
+    for (const char* which : {"q", "k", "v", "out"})
+      names.insert(prefix + "layers.0." + attention + which + "_proj.weight");
+  }
+  for (const char* which : {"ff_in", "ff_out"})
+    names.insert(prefix + "layers.0." + which + ".weight");
+  return names;
+}
+
+Names together(Names a, const Names& b) {
+  a.insert(b.begin(), b.end());
+  return a;
+}
+
+TEST(AdamW, DecaysTheMatricesOfProjectionsAndEmbeddingsAlone) {
+  const Names ends = {"embed.weight", "head.out.weight"};
+  EXPECT_EQ(groups_of("decoder_lm").first, together(block(""), ends));
+  EXPECT_EQ(groups_of("classifier").first, together(block(""), ends));
+  EXPECT_EQ(groups_of("dual_encoder").first,
+            together(block(""), together(ends, {"compare.weight"})));
+  EXPECT_EQ(
+      groups_of("encoder_decoder").first,
+      together(together(block("encoder."), block("decoder.", true)),
+               {"encoder.embed.weight", "decoder.embed.weight", "head.out.weight"}));
+}
+
+TEST(AdamW, LeavesGainsBiasesAndEncodingsStill) {
+  for (const ModelRow& row : models()) {
+    SCOPED_TRACE(std::string(row.name));
+    const bool two = row.name == "encoder_decoder";
+    const std::string prefix = two ? "decoder." : "";
+    const Names still = groups_of(std::string(row.name).c_str()).second;
+    for (const char* name :
+         {"layers.0.attn.q_bias", "layers.0.attn.k_bias", "layers.0.attn.norm_gain",
+          "layers.0.attn.pos.gate", "pos.frequencies", "layers.0.attn.q_proj.bias",
+          "norm.weight", "norm.bias"})
+      EXPECT_EQ(still.count(prefix + name), 1u) << name;
+    EXPECT_EQ(still.count("decoder.cross_pos.weight"), two ? 1u : 0u);
+  }
 }
 
 TEST(AdamW, ScalesGradientsBeforeItUsesThem) {
