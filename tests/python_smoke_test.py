@@ -149,37 +149,35 @@ class PrivateOperators(unittest.TestCase):
             act()
         self.assertIn("expected", str(caught.exception).splitlines()[0])
 
-    def test_lists_that_do_not_fit(self):
-        x, linear = torch.randn(1, 1, 4, 4), (True, "none", "same", 1e-6, "add")
-        exact = (True, None, None, 0, None)
-        for inputs in ([], [x], [None] * 14, [None] * 10, [x] * 40):
-            self.refused(lambda: lagwise.ops._linear_attention(inputs, *linear))
-            self.refused(lambda: lagwise.ops._linear_attention_backward(
-                [x, None, None], False, x, x, x, x, inputs, *linear))
-            self.refused(lambda: lagwise.ops._exact_attention(inputs, *exact))
-            self.refused(lambda: lagwise.ops._exact_attention_backward(
-                x, x, x, False, False, False, inputs, *exact))
+    def test_inputs_that_do_not_fit(self):
+        x, small, ops = torch.randn(1, 1, 4, 4), torch.randn(3), lagwise.ops
+        for wrong in ((small, x, x), (x, small, x), (x, x, small)):
+            self.refused(lambda: ops._linear_attention(*wrong, causal=True))
+            self.refused(lambda: ops._linear_attention_backward(
+                x, None, None, [True] * 9, x, x, x, x, x, *wrong, causal=True))
+            self.refused(lambda: ops._exact_attention(*wrong))
+            self.refused(lambda: ops._exact_attention_backward(
+                x, [True] * 6, x, x, *wrong))
 
     def test_gradients_that_do_not_fit(self):
-        x, small = torch.randn(1, 1, 64, 4), torch.randn(3)
-        linear, exact = (True, "none", "same", 1e-6, "add"), (True, None, None, 0, None)
-        inputs = [x, x, x] + [None] * 11
-        out, s, z, den, _ = lagwise.ops._linear_attention(inputs, *linear)
-        good = [out, s, z, den]
-        lagwise.ops._linear_attention_backward([x, None, None], False, *good, inputs, *linear)
+        x, small, ops = torch.randn(1, 1, 64, 4), torch.randn(3), lagwise.ops
+        qkv, wanted = (x, x, x), [True] * 9
+        good = ops._linear_attention(*qkv, causal=True)
+        ops._linear_attention_backward(x, None, None, wanted, *good, *qkv, causal=True)
         for i in range(4):
             bad = [small if j == i else y for j, y in enumerate(good)]
-            self.refused(lambda: lagwise.ops._linear_attention_backward(
-                [x, None, None], False, *bad, inputs, *linear))
-        for d in ([small, None, None], [x, small, None], [x, None, small], [x], [x.double()] * 3):
-            self.refused(lambda: lagwise.ops._linear_attention_backward(
-                d, False, *good, inputs, *linear))
-        inputs = [x, x, x] + [None] * 7
-        out, stats = lagwise.ops._exact_attention(inputs, *exact)
-        for given in ((small, out, stats), (x, small, stats), (x, out, small)):
-            self.refused(lambda: lagwise.ops._exact_attention_backward(
-                *given, False, False, False, inputs, *exact))
-        ops = lagwise.ops
+            self.refused(lambda: ops._linear_attention_backward(
+                x, None, None, wanted, *bad, *qkv, causal=True))
+        for d in ((small, None, None), (x, small, None), (x, None, small), (x.double(),) * 3):
+            self.refused(lambda: ops._linear_attention_backward(
+                *d, wanted, *good, *qkv, causal=True))
+        self.refused(lambda: ops._linear_attention_backward(
+            x, None, None, [True], *good, *qkv, causal=True))
+        out, stats = ops._exact_attention(*qkv)
+        ops._exact_attention_backward(x, [True] * 6, out, stats, *qkv)
+        for d, *saved in ((small, out, stats), (x, small, stats), (x, out, small), (None, out, stats)):
+            self.refused(lambda: ops._exact_attention_backward(d, [True] * 6, *saved, *qkv))
+        self.refused(lambda: ops._exact_attention_backward(x, [True], out, stats, *qkv))
         self.refused(lambda: ops._feature_map_backward(small, torch.randn(4, 4), "elu1"))
         y, _ = ops.favor_features(x, torch.randn(6, 4))
         w = torch.randn(6, 4)
