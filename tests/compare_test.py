@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """compare_test.py PROGRAM: `lagwise compare` as a whole. Killed twice and resumed it ends
 with the table of one that was left alone; Ctrl-C ends with 130; the clock leaves cells
-unfinished, and says so."""
+unfinished, and says so; runs of another recipe are refused or trained anew; what others
+judged a cell on does not become its figure; where nothing is done the exit code says so."""
 
 import json
 import os
@@ -64,6 +65,55 @@ def stop_midway(out, how):
     return child.returncode
 
 
+def small(out, *more, code=0, encodings="none"):
+    """A comparison of a few steps, judged on little."""
+    return run([PROGRAM, "compare", "--recipe", "small.toml", "--windows", "2", "--json",
+                "--encodings", encodings, "--out", out, *more], code)
+
+
+def check_other_recipes():
+    three = figures(small("other", "--set", "train.steps=3").stdout)
+    refused = small("other", "--set", "train.steps=30", encodings="none;sinusoidal", code=2)
+    assert refused.stderr.count("\n") == 1 and refused.stdout == "", refused
+    assert "seed-0 (train.steps = 30, was 3); --retrain" in refused.stderr, refused.stderr
+    anew = small("other", "--set", "train.steps=30", "--retrain", encodings="none;sinusoidal")
+    rows = figures(anew.stdout)
+    assert [row["steps"] for row in rows] == [30, 30] and anew.stderr.count("start") == 2, rows
+    assert rows[0]["value"] != three[0]["value"], rows
+    again = small("other", "--set", "train.steps=30", "--jobs", "2",
+                  encodings="none;sinusoidal")
+    assert figures(again.stdout) == rows and "start" not in again.stderr, again.stderr
+    return rows
+
+
+def check_other_judgements(rows):
+    cell = "other/small~none~linear+map=elu1/seed-0"
+    os.mkdir("elsewhere")
+    with open("elsewhere/train.txt", "w") as file:
+        file.writelines(f"quite another text, {i} times\n" for i in range(400))
+    for more in (["--data", "elsewhere"], ["--examples", "3"], ["--windows", "3"]):
+        run([PROGRAM, "eval", cell, *more])
+        shown = figures(small("other", "--set", "train.steps=30",
+                              encodings="none;sinusoidal").stdout)
+        assert shown == rows, (more, shown, rows)
+    part = figures(small("other", "--set", "train.steps=30", "--examples", "3").stdout)[0]
+    assert ", 3 of " in part["metric"] and part["value"] != rows[0]["value"], part
+
+
+def check_exit_codes():
+    diverged = small("diverged", "--lr", "1e30", code=4)
+    assert "diverged" in json.loads(diverged.stdout)["rows"][0]["state"], diverged.stdout
+    assert "no run is done, 1 diverged" in diverged.stderr, diverged.stderr
+    run([PROGRAM, "report", "diverged", "--out", "diverged.html"])
+    with open("diverged.html") as file:
+        assert "diverged at step" in file.read()
+    os.makedirs("blocked/small~none~linear+map=elu1")
+    with open("blocked/small~none~linear+map=elu1/seed-0", "w"):
+        pass  # where a folder should be
+    blocked = small("blocked", code=1)
+    assert "no run is done, 1 failed" in blocked.stderr, blocked.stderr
+
+
 def main():
     with open("small.toml", "w") as file:
         file.write(RECIPE)
@@ -91,6 +141,8 @@ def main():
     wrong = run(command("wrong", encodings="rop"), code=2)
     assert wrong.stderr.count("\n") == 1 and "rope" in wrong.stderr, wrong.stderr
     assert not os.path.exists("wrong")
+    check_other_judgements(check_other_recipes())
+    check_exit_codes()
     print("compare: killed twice, interrupted, resumed: the same table")
 
 

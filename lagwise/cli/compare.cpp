@@ -9,12 +9,14 @@
 #include <stdexcept>
 
 #include "lagwise/cli/checks.h"
+#include "lagwise/cli/compare_changes.h"
 #include "lagwise/cli/compare_likeness.h"
 #include "lagwise/cli/compare_plan.h"
 #include "lagwise/cli/compare_runner.h"
 #include "lagwise/cli/compare_table.h"
 #include "lagwise/cli/program.h"
 #include "lagwise/cli/verbs.h"
+#include "lagwise/core/errors.h"
 #include "lagwise/train/run_folder.h"
 #include "lagwise/train/threads.h"
 
@@ -28,7 +30,7 @@ struct CompareFlags {
   CompareRequest request;
   RunnerOptions runner;
   int seeds = 1, jobs = 1, windows = 64, examples = 0;
-  bool json = false, markdown = false;
+  bool json = false, markdown = false, retrain = false;
 };
 
 void print(const CompareTable& table, const CompareFlags& flags) {
@@ -45,17 +47,27 @@ void compare_runs(const CompareFlags& flags) {
   for (const RunSummary& run : runs)
     if (!run.judged())
       table.notes.push_back(run.folder + " is not judged: lagwise eval " + run.folder);
+  for (const RunSummary& run : runs)
+    for (const std::string& file : run.damaged)
+      table.notes.push_back(file + " is damaged and left out");
   for (const std::string& line : likeness_lines(runs)) table.notes.push_back(line);
   print(table, flags);
 }
 
-/// The seeds of a cell that have a folder.
-std::vector<RunSummary> runs_of(const Cell& cell, const CompareRequest& request) {
+/// The seeds of a cell that have a folder, of this recipe. One that ended after fewer
+/// steps than are asked for now has yet to go on.
+std::vector<RunSummary> runs_of(const Cell& cell, const CompareFlags& flags) {
   std::vector<RunSummary> runs;
-  for (int64_t seed = 0; seed < request.seeds; ++seed) {
-    const std::string folder = cell.folder(request.out, seed);
-    if (std::filesystem::exists(run_file(folder, "recipe.toml")))
-      runs.push_back(read_run_summary(folder));
+  for (int64_t seed = 0; seed < flags.request.seeds; ++seed) {
+    const std::string folder = cell.folder(flags.request.out, seed);
+    if (!std::filesystem::exists(run_file(folder, "recipe.toml")) ||
+        !changes_of(cell, flags.request, seed).empty())
+      continue;
+    RunSummary run = read_run_summary(folder, flags.runner.examples);
+    run.recipe.train.steps = cell.recipe_for(flags.request, seed).train.steps;
+    if (run.finished() && run.step < run.recipe.train.steps)
+      run.state = RunState::stopped;
+    runs.push_back(std::move(run));
   }
   return runs;
 }
@@ -73,9 +85,10 @@ std::string failures_of(const Cell& cell, const CompareRequest& request,
   return "";
 }
 
-CompareRow row_of_cell(const Cell& cell, const CompareRequest& request,
+CompareRow row_of_cell(const Cell& cell, const CompareFlags& flags,
                        const CompareLedger& ledger) {
-  CompareRow row = row_of(cell.recipe, runs_of(cell, request), request.seeds);
+  const CompareRequest& request = flags.request;
+  CompareRow row = row_of(cell.recipe, runs_of(cell, flags), request.seeds);
   row.encoding = cell.encoding, row.attention = cell.attention;
   if (!cell.not_served.empty()) {
     row.asked = 0;
@@ -93,7 +106,7 @@ CompareTable table_of(const CompareFlags& flags, const std::vector<Cell>& cells,
   for (size_t i = 0; i < cells.size(); ++i) {
     if (i > 0 && cells[i].group == cells[i - 1].group) continue;
     const Cell* cell = runner.chosen(cells[i].group);
-    table.rows.push_back(row_of_cell(cell ? *cell : cells[i], request, ledger));
+    table.rows.push_back(row_of_cell(cell ? *cell : cells[i], flags, ledger));
     if (!cell && cells[i].not_served.empty())
       table.rows.back().state += "; the learning rate is not chosen yet";
   }
@@ -128,6 +141,31 @@ void check(const CompareFlags& flags) {
     throw std::invalid_argument("--minutes: expected a number, 0 or more");
 }
 
+/// An exception where not a single run came to its end and that is not just the clock.
+void check_outcome(const CompareRequest& request, const std::vector<Cell>& cells,
+                   const CompareRunner& runner, const CompareLedger& ledger) {
+  if (runner.asked() == 0)
+    throw std::invalid_argument("nothing to train: no cell of the grid can be served");
+  int64_t failed = 0, diverged = 0;
+  std::string first;
+  for (const Cell& cell : cells)
+    for (int64_t seed = 0; seed < request.seeds; ++seed) {
+      const std::string run = cell.name + "/seed-" + std::to_string(seed);
+      const auto* failure = ledger.failure(run);
+      if (!failure) continue;
+      ++failed, diverged += failure->code == kDiverged ? 1 : 0;
+      if (first.empty()) first = run + ": " + failure->message;
+    }
+  if (runner.done() > 0 || failed == 0) return;
+  if (diverged < failed)
+    throw std::runtime_error(
+        fmt::format("no run is done, {} failed; {}", failed, first));
+  throw Diverged(
+      fmt::format("no run is done, {} diverged; {} (with another recipe, "
+                  "--retrain trains them anew)",
+                  diverged, first));
+}
+
 void run_compare(CompareFlags& flags) {
   check(flags);
   if (!flags.runs.empty()) return compare_runs(flags);
@@ -139,12 +177,12 @@ void run_compare(CompareFlags& flags) {
   flags.runner.say = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   const std::vector<Cell> cells = plan_cells(flags.request);
   const RunFolder lock(flags.request.out);
+  if (!flags.retrain) refuse_changes(cells, flags.request);
   CompareLedger ledger(flags.request.out);
   CompareRunner runner(flags.request, cells, flags.runner, ledger);
   runner.run();
   print(table_of(flags, cells, runner, ledger), flags);
-  if (runner.asked() == 0)
-    throw std::invalid_argument("nothing to train: no cell of the grid can be served");
+  check_outcome(flags.request, cells, runner, ledger);
 }
 
 void add_grid_options(CLI::App& verb, CompareFlags& flags) {
@@ -161,15 +199,22 @@ void add_grid_options(CLI::App& verb, CompareFlags& flags) {
                   "The learning rate, or several to choose from, such as 0.001,0.003")
       ->delimiter(',')
       ->allow_extra_args(false);
-  verb.add_option("--set", flags.request.set,
-                  "Put a value over every recipe's, such as train.steps=100")
-      ->allow_extra_args(false);
+  verb.add_option(
+          "--set", flags.request.set,
+          "Put a value over every recipe's, such as train.steps=100; any number "
+          "of times")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   verb.add_option("--seeds", flags.seeds, "Train each cell with so many seeds")
       ->check(whole_number(1, 1000))
       ->capture_default_str();
   verb.add_option("--out", flags.request.out,
                   "The folder of all runs; the same command again goes on there")
       ->check(file_name());
+  verb.add_flag("--retrain", flags.retrain,
+                "Train anew what is there with another recipe, which is refused "
+                "otherwise");
 }
 
 void add_budget_options(CLI::App& verb, CompareFlags& flags) {

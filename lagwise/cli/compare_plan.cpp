@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "lagwise/core/grid.h"
+#include "lagwise/data/fnv1a.h"
 #include "lagwise/encodings/encoding.h"
 #include "lagwise/models/model.h"
 #include "lagwise/train/recipe.h"
@@ -16,7 +17,7 @@ namespace {
 
 /// The recipe with its data, which decides what kind of model it trains.
 struct Subject {
-  std::string file, name;
+  std::string file, name, data_hash;
   Recipe recipe;
   ModelConfig model;
 };
@@ -33,6 +34,7 @@ Subject read_subject(const std::string& file, const CompareRequest& request) {
   subject.recipe = read_recipe(file, request.set);
   const std::unique_ptr<Task> task = make_task(subject.recipe.data);
   subject.model = completed_model(subject.recipe, *task);
+  subject.data_hash = data::hash_text(task->hash());
   return subject;
 }
 
@@ -77,6 +79,7 @@ void add_group(std::vector<Cell>& cells, const Subject& subject, Cell cell,
                const std::vector<std::string>& rates) {
   cell.recipe = subject.name, cell.file = subject.file;
   cell.first_seed = static_cast<int64_t>(subject.recipe.train.seed);
+  cell.data_path = subject.recipe.data.path, cell.data_hash = subject.data_hash;
   cell.decodes = subject.model.model == "decoder_lm";
   cell.not_served = why_not(subject.model, cell.encoding, cell.attention);
   cell.group = cells.empty() ? 0 : cells.back().group + 1;
@@ -89,6 +92,17 @@ void add_group(std::vector<Cell>& cells, const Subject& subject, Cell cell,
     cell.name = name_of(cell);
     cells.push_back(cell);
   }
+}
+
+/// What goes over the recipe of a cell for one seed, as words behind --set.
+std::vector<std::string> values_over(const Cell& cell, const CompareRequest& request,
+                                     int64_t seed) {
+  std::vector<std::string> values = request.set;
+  values.push_back("model.encoding=" + cell.encoding);
+  values.push_back("model.attention=" + cell.attention);
+  if (!cell.rate.empty()) values.push_back("train.lr=" + cell.rate);
+  values.push_back("train.seed=" + std::to_string(cell.first_seed + seed));
+  return values;
 }
 
 void check_names(const std::vector<Subject>& subjects) {
@@ -107,18 +121,16 @@ std::string Cell::folder(const std::string& out, int64_t seed) const {
       .string();
 }
 
+Recipe Cell::recipe_for(const CompareRequest& request, int64_t seed) const {
+  return read_recipe(file, values_over(*this, request, seed));
+}
+
 std::vector<std::string> Cell::train_words(const CompareRequest& request, int64_t seed,
-                                           int64_t threads) const {
+                                           std::optional<int64_t> threads) const {
   std::vector<std::string> words = {"train", file, "--out", folder(request.out, seed)};
-  const auto set = [&](const std::string& word) {
-    words.insert(words.end(), {"--set", word});
-  };
-  for (const std::string& word : request.set) set(word);
-  set("model.encoding=" + encoding);
-  set("model.attention=" + attention);
-  if (!rate.empty()) set("train.lr=" + rate);
-  if (threads > 0) set("train.threads=" + std::to_string(threads));
-  set("train.seed=" + std::to_string(first_seed + seed));
+  std::vector<std::string> values = values_over(*this, request, seed);
+  if (threads) values.push_back("train.threads=" + std::to_string(*threads));
+  for (const std::string& value : values) words.insert(words.end(), {"--set", value});
   return words;
 }
 

@@ -2,8 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "lagwise/train/recipe.h"
 
 namespace lagwise::cli {
 
@@ -27,11 +30,14 @@ struct Cell {
   bool decodes = false;    ///< a language model
   std::string not_served;  ///< why it cannot be trained; empty: it can
   size_t group = 0;        ///< cells that differ in the learning rate alone
+  std::string data_path, data_hash;  ///< of the recipe's data
 
   std::string folder(const std::string& out, int64_t seed) const;
-  /// The words after `lagwise train` for one seed.
+  /// What one seed is trained with, but for threads.
+  Recipe recipe_for(const CompareRequest& request, int64_t seed) const;
+  /// The words after `lagwise train` for one seed. `threads`: none: as the recipe says.
   std::vector<std::string> train_words(const CompareRequest& request, int64_t seed,
-                                       int64_t threads) const;
+                                       std::optional<int64_t> threads) const;
 };
 
 /// Every cell, in the order in which they are trained and printed: by recipe, encoding,

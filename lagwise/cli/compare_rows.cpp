@@ -32,11 +32,9 @@ std::string state_of(const std::vector<RunSummary>& runs, int64_t done, int64_t 
   std::string state = std::to_string(done) + " of " + std::to_string(asked) +
                       (asked == 1 ? " seed" : " seeds");
   for (const RunSummary& run : runs)
-    if (!run.finished || !run.judged())
-      return "unfinished: " + state +
-             (run.finished ? ", one not judged"
-                           : ", one at step " + std::to_string(run.step) + " of " +
-                                 std::to_string(run.recipe.train.steps));
+    if (!run.finished() || !run.judged())
+      return "unfinished: " + state + ", one " +
+             (run.finished() ? "not judged" : run.state_text());
   return (done == 0 ? "not started: " : "unfinished: ") + state;
 }
 
@@ -67,12 +65,13 @@ CompareRow row_of(const std::string& recipe, const std::vector<RunSummary>& runs
   for (const RunSummary& run : runs) {
     row.encoding = run.recipe.model.encoding, row.lr = run.recipe.train.lr;
     row.attention = run.recipe.model.attention;
-    if (run.finished && run.judged()) done.push_back(&run);
+    row.steps = run.finished() ? run.step : run.recipe.train.steps;
+    if (run.finished() && run.judged()) done.push_back(&run);
   }
   row.done = static_cast<int64_t>(done.size());
   row.state = state_of(runs, row.done, asked);
   if (done.empty()) return row;
-  row.metric = done[0]->metric + " (" + done[0]->split + ")";
+  row.metric = done[0]->metric + " (" + done[0]->judged_on() + ")";
   row.trained = done[0]->trained, row.parameters = done[0]->parameters;
   row.value = spread_over(done, [](const RunSummary& x) { return x.value; });
   for (const RunSummary::Length& length : done[0]->lengths)
@@ -87,22 +86,43 @@ CompareRow row_of(const std::string& recipe, const std::vector<RunSummary>& runs
 }
 
 std::vector<CompareRow> rows_of(const std::vector<RunSummary>& runs) {
-  std::vector<std::string> keys;
-  std::vector<std::vector<RunSummary>> groups;
+  struct Group {
+    std::string key;
+    std::vector<RunSummary> runs;
+    std::string repeats;  // the run whose recipe and seed this one has
+  };
+  std::vector<Group> groups;
   for (const RunSummary& run : runs) {
     Recipe recipe = run.recipe;
     recipe.train.seed = 0;
     const std::string key = recipe_text(recipe);
-    const auto found = std::find(keys.begin(), keys.end(), key);
-    const auto at = static_cast<size_t>(found - keys.begin());
-    if (found == keys.end()) keys.push_back(key), groups.emplace_back();
-    groups[at].push_back(run);
+    const auto found = std::find_if(groups.begin(), groups.end(), [&](const Group& x) {
+      const RunSummary& first = x.runs[0];
+      return x.key == key &&
+             (!run.judged() || !first.judged() || run.judged_on() == first.judged_on());
+    });
+    if (found == groups.end()) {
+      groups.push_back({key, {run}, ""});
+      continue;
+    }
+    const auto same = std::find_if(
+        found->runs.begin(), found->runs.end(), [&](const RunSummary& other) {
+          return other.recipe.train.seed == run.recipe.train.seed;
+        });
+    if (same == found->runs.end()) {
+      found->runs.push_back(run);
+    } else {
+      groups.push_back({"", {run}, same->folder});
+    }
   }
   std::vector<CompareRow> rows;
-  for (const auto& group : groups) {
-    const Recipe& recipe = group[0].recipe;
+  for (const Group& group : groups) {
+    const Recipe& recipe = group.runs[0].recipe;
     const std::string name = recipe.title.empty() ? recipe.data.task : recipe.title;
-    rows.push_back(row_of(name, group, static_cast<int64_t>(group.size())));
+    rows.push_back(row_of(name, group.runs, std::ssize(group.runs)));
+    for (const RunSummary& run : group.runs) rows.back().runs.push_back(run.folder);
+    if (!group.repeats.empty())
+      rows.back().remark = "recipe and seed of " + group.repeats + ": no second sample";
   }
   return rows;
 }

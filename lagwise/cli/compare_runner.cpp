@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "lagwise/cli/compare_changes.h"
 #include "lagwise/cli/program.h"
 #include "lagwise/cli/run_summary.h"
 #include "lagwise/cli/stop_signal.h"
@@ -27,15 +28,6 @@ constexpr int kAttempts = 2;  // where a failure may be an accident: a lock, a k
 std::string text_of_file(const std::string& file) {
   std::ifstream stream(file);
   return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-/// `lagwise eval --stream` has timed single tokens: its file is no curve of loss.
-void keep_decoding(const std::string& folder) {
-  for (const std::string split : {"test", "valid"}) {
-    const std::string from = run_file(folder, "eval/stream-" + split + ".json");
-    if (fs::exists(from))
-      fs::rename(from, run_file(folder, "eval/decode-" + split + ".json"));
-  }
 }
 
 }  // namespace
@@ -63,17 +55,24 @@ std::string CompareRunner::marker() const {
          "\n";
 }
 
-/// A run that diverged would diverge again; other failures get another chance.
+/// A run that diverged would diverge again; other failures get another chance, and so
+/// does what was another run than the one that is asked for now.
 CompareRunner::State CompareRunner::found(const Cell& cell, int64_t seed) {
   const Job job{&cell, seed};
   const std::string folder = cell.folder(request_.out, seed);
+  const bool begun = fs::exists(run_file(folder, "recipe.toml")) &&
+                     changes_of(cell, request_, seed).empty();
   if (const auto* failure = ledger_.failure(key(job))) {
-    if (failure->code == kDiverged) return State::failed;
+    if (begun && failure->code == kDiverged) return State::failed;
     ledger_.forget_failure(key(job));
   }
-  if (!fs::exists(run_file(folder, "recipe.toml"))) return State::waiting;
-  const bool judged = text_of_file(run_file(folder, "eval/compare.json")) == marker();
-  return judged && read_run_summary(folder).finished ? State::done : State::waiting;
+  if (!begun) return State::waiting;
+  const RunSummary run = read_run_summary(folder, options_.examples);
+  const bool judged =
+      run.judged() && text_of_file(run_file(folder, "eval/compare.json")) == marker();
+  const bool whole =
+      run.finished() && run.step >= cell.recipe_for(request_, seed).train.steps;
+  return judged && whole ? State::done : State::waiting;
 }
 
 CompareRunner::State CompareRunner::state(const Cell& cell, int64_t seed) const {
@@ -131,13 +130,30 @@ std::string CompareRunner::log_of(const Job& job) const {
   return (fs::path(request_.out) / (key(job) + ".log")).string();
 }
 
+/// A run that goes on keeps the threads it began with, whatever --jobs is now.
+std::vector<std::string> CompareRunner::train_words(const Cell& cell,
+                                                    int64_t seed) const {
+  const std::string begun = run_file(cell.folder(request_.out, seed), "recipe.toml");
+  const bool anew = !changes_of(cell, request_, seed).empty();
+  std::optional<int64_t> threads;
+  if (!anew && fs::exists(begun)) {
+    threads = read_recipe(begun).train.threads;
+  } else if (options_.threads > 0) {
+    threads = options_.threads;
+  }
+  std::vector<std::string> words = cell.train_words(request_, seed, threads);
+  if (anew) words.emplace_back("--fresh");
+  return words;
+}
+
 /// Starts the first stage that is not done yet, or the one that is next.
 void CompareRunner::start(Job& job) {
   const std::string folder = job.cell->folder(request_.out, job.seed);
   std::vector<std::string> words;
   if (job.stage == Stage::train) {
     fs::create_directories(fs::path(folder).parent_path());
-    words = job.cell->train_words(request_, job.seed, options_.threads);
+    fs::remove(run_file(folder, "eval/compare.json"));
+    words = train_words(*job.cell, job.seed);
   } else if (job.stage == Stage::judge) {
     words = {"eval",           folder,      "--lengths",
              options_.lengths, "--windows", std::to_string(options_.windows)};
@@ -184,7 +200,6 @@ bool CompareRunner::advance(Job& job) {
   if (!job.child->ended(code)) return true;
   if (code != kOk) return complain(job, code);
   const std::string folder = job.cell->folder(request_.out, job.seed);
-  if (job.stage == Stage::decode) keep_decoding(folder);
   const Stage last = job.cell->decodes ? Stage::decode : Stage::judge;
   if (job.stage == last) {
     data::replace_file(run_file(folder, "eval/compare.json"), marker());

@@ -62,6 +62,7 @@ class CompareRunner {
 
   State found(const Cell& cell, int64_t seed);
   bool next(Job& job) const;
+  std::vector<std::string> train_words(const Cell& cell, int64_t seed) const;
   void start(Job& job);
   bool advance(Job& job);  // false: it is over
   bool over(Job& job, State state);

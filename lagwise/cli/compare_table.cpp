@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "bench/crossover.h"
@@ -41,17 +42,35 @@ const CompareRow::Length* length_at(const CompareRow& row, double multiple) {
   return nullptr;
 }
 
+/// Whether the metric's name has to stand in each row: where runs of one recipe were
+/// not judged by the same.
+bool metrics_differ(const std::vector<CompareRow>& rows) {
+  std::map<std::string, std::string> of;  // recipe -> metric
+  return std::any_of(rows.begin(), rows.end(), [&](const CompareRow& row) {
+    return !row.metric.empty() &&
+           of.try_emplace(row.recipe, row.metric).first->second != row.metric;
+  });
+}
+
 bool same(const std::vector<CompareRow>& rows, std::string CompareRow::*field) {
   return std::all_of(rows.begin(), rows.end(), [&](const CompareRow& row) {
     return row.*field == rows[0].*field;
   });
 }
 
+/// Whether rows say which folders they are of.
+bool named(const std::vector<CompareRow>& rows) {
+  return std::any_of(rows.begin(), rows.end(),
+                     [](const CompareRow& row) { return !row.runs.empty(); });
+}
+
 std::vector<std::string> heading(const std::vector<CompareRow>& rows,
                                  const std::vector<double>& lengths) {
   std::vector<std::string> cells;
+  if (named(rows)) cells.push_back("run");
   if (!same(rows, &CompareRow::recipe)) cells.push_back("recipe");
-  cells.insert(cells.end(), {"encoding", "attention", "lr", "seeds", "metric"});
+  cells.insert(cells.end(),
+               {"encoding", "attention", "lr", "steps", "seeds", "metric"});
   for (const double x : lengths) cells.push_back(fmt::format("loss {:.4g}x", x));
   if (!lengths.empty()) cells.push_back(fmt::format("restart {:.4g}x", lengths.back()));
   cells.insert(cells.end(),
@@ -59,14 +78,19 @@ std::vector<std::string> heading(const std::vector<CompareRow>& rows,
   return cells;
 }
 
-std::vector<std::string> cells_of(const CompareRow& row, bool with_recipe,
+std::vector<std::string> cells_of(const CompareRow& row,
+                                  const std::vector<CompareRow>& rows,
                                   const std::vector<double>& lengths) {
   std::vector<std::string> cells;
-  if (with_recipe) cells.push_back(row.recipe);
+  if (named(rows)) cells.push_back(fmt::format("{}", fmt::join(row.runs, ", ")));
+  if (!same(rows, &CompareRow::recipe)) cells.push_back(row.recipe);
+  std::string value = text_of(row.value);
+  if (metrics_differ(rows) && !row.metric.empty()) value += " " + row.metric;
   cells.insert(cells.end(),
                {row.encoding, row.attention,
                 std::isfinite(row.lr) ? fmt::format("{:.4g}", row.lr) : "-",
-                fmt::format("{}/{}", row.done, row.asked), text_of(row.value)});
+                row.steps > 0 ? std::to_string(row.steps) : "-",
+                fmt::format("{}/{}", row.done, row.asked), value});
   for (const double x : lengths) {
     const CompareRow::Length* length = length_at(row, x);
     cells.push_back(length ? text_of(length->loss) : "-");
@@ -79,7 +103,7 @@ std::vector<std::string> cells_of(const CompareRow& row, bool with_recipe,
                {whole_of(row.train_speed), whole_of(row.decode_speed),
                 row.peak_bytes > 0 ? bench::human_bytes(row.peak_bytes) : "-",
                 row.parameters > 0 ? std::to_string(row.parameters) : "-",
-                row.state == "done" ? "" : row.state});
+                row.state == "done" ? row.remark : row.state});
   return cells;
 }
 
@@ -103,11 +127,10 @@ struct Printed {
 
 Printed printed(const CompareTable& table) {
   const std::vector<double> lengths = multiples(table.rows);
-  const bool with_recipe = !same(table.rows, &CompareRow::recipe);
   Printed made{.grid = {heading(table.rows, lengths)}, .everywhere = ""};
   for (const CompareRow& row : table.rows)
-    made.grid.push_back(cells_of(row, with_recipe, lengths));
-  for (const char* const name : {"attention", "lr", "seeds"})
+    made.grid.push_back(cells_of(row, table.rows, lengths));
+  for (const char* const name : {"attention", "lr", "steps", "seeds"})
     if (const std::string value = take_constant(made.grid, name); !value.empty())
       made.everywhere +=
           fmt::format("{}{} {}", made.everywhere.empty() ? "" : ", ", name, value);
@@ -129,6 +152,7 @@ std::vector<std::string> notes_of(const CompareTable& table,
     if (std::find(owners.begin(), owners.end(), note) == owners.end())
       owners.push_back(note);
   }
+  if (metrics_differ(table.rows)) owners.clear();
   if (metrics.size() == 1) owners = {"metric: " + *metrics.begin()};
   notes.insert(notes.end(), owners.begin(), owners.end());
   notes.insert(notes.end(), table.notes.begin(), table.notes.end());
@@ -187,10 +211,12 @@ Json table_json(const CompareTable& table) {
       lengths.push_back({{"tokens", length.tokens},
                          {"loss", spread_json(length.loss)},
                          {"restart", spread_json(length.restart)}});
-    rows.push_back({{"recipe", row.recipe},
+    rows.push_back({{"runs", row.runs},
+                    {"recipe", row.recipe},
                     {"encoding", row.encoding},
                     {"attention", row.attention},
                     {"lr", std::isfinite(row.lr) ? Json(row.lr) : Json()},
+                    {"steps", row.steps},
                     {"seeds", row.done},
                     {"seeds_asked", row.asked},
                     {"metric", row.metric},
@@ -201,7 +227,8 @@ Json table_json(const CompareTable& table) {
                     {"decode_tokens_per_second", spread_json(row.decode_speed)},
                     {"peak_bytes", row.peak_bytes},
                     {"parameters", row.parameters},
-                    {"state", row.state}});
+                    {"state", row.state},
+                    {"remark", row.remark}});
   }
   return {{"rows", rows}, {"notes", table.notes}};
 }

@@ -22,7 +22,9 @@ Spread spread_of(const std::vector<double>& values);
 /// Figures come from the seeds that are trained and judged.
 struct CompareRow {
   std::string recipe, encoding, attention;
+  std::vector<std::string> runs;  ///< folders, where the user named them
   double lr = kUnknown;
+  int64_t steps = 0;
   int64_t done = 0, asked = 0;  ///< seeds
   std::string metric;
   Spread value;
@@ -35,14 +37,18 @@ struct CompareRow {
   Spread train_speed, decode_speed;  ///< tokens per second
   int64_t peak_bytes = 0;            ///< the most of any seed
   int64_t parameters = 0;
-  std::string state;  ///< "done", or why not: "1 of 3 seeds", "not served: ..."
+  std::string state;   ///< "done", or why not: "1 of 3 seeds", "not served: ..."
+  std::string remark;  ///< about a row that is done
 };
 
 /// The row of some runs of one cell. `asked`: how many seeds there should be.
 CompareRow row_of(const std::string& recipe, const std::vector<RunSummary>& runs,
                   int64_t asked);
 
-/// Runs that differ in nothing but their seed share a row; rows in the order of runs.
+/// Runs that differ in nothing but their seed, and were judged on the same, share a
+/// row; rows in the order of runs. A run with recipe and seed of an earlier one is no
+/// second sample, but a copy or a repetition: it has a row of its own, with that
+/// remark.
 std::vector<CompareRow> rows_of(const std::vector<RunSummary>& runs);
 
 /// Rows and what is to be said about all of them, in lines.

@@ -5,49 +5,29 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "lagwise/cli/compare_ledger.h"
 #include "lagwise/cli/compare_plan.h"
 #include "lagwise/cli/compare_table.h"
-#include "lagwise/cli/program.h"
+#include "lagwise/cli/testing_program.h"
+#include "lagwise/cli/testing_runs.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/core/errors.h"
-#include "lagwise/data/testing_files.h"
 
 namespace lagwise::cli {
 namespace {
 
+using lagwise::testing::Corpus;
 using lagwise::testing::put;
+using lagwise::testing::put_run;
+using lagwise::testing::recipe_of;
 using lagwise::testing::TempFolder;
 using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-constexpr const char* kRecipe =
-    "[model]\nlayers = 1\ndim = 16\nheads = 2\n[data]\ntask = "
-    "\"language:valid=0.3,test=0.3\"\nlength = 16\npath = \"";
-
-/// A folder with a recipe on a small corpus.
-struct Corpus : TempFolder {
-  Corpus() {
-    std::string text;
-    for (int i = 0; i < 200; ++i) text += "line " + std::to_string(i * i) + "\n";
-    put(*this / "corpus/train.txt", text);
-    put(recipe(), kRecipe + (*this / "corpus") + "\"\n[train]\nsteps = 10\nseed = 7\n");
-  }
-  std::string recipe() const { return *this / "small.toml"; }
-
-  CompareRequest request(const std::string& encodings,
-                         const std::string& attentions = "") const {
-    CompareRequest request;
-    request.recipes = {recipe()};
-    request.encodings = encodings, request.attentions = attentions;
-    request.out = *this / "out";
-    return request;
-  }
-};
 
 std::vector<std::string> names(const std::vector<Cell>& cells) {
   std::vector<std::string> all;
@@ -100,8 +80,8 @@ TEST(ComparePlan, TrainsSeedsFromTheRecipesOn) {
               ElementsAre("train", corpus.recipe(), "--out",
                           request.out + "/small~none~linear+map=elu1/seed-2", "--set",
                           "train.steps=3", "--set", "model.encoding=none", "--set",
-                          "model.attention=linear:map=elu1", "--set", "train.threads=1",
-                          "--set", "train.seed=9"));
+                          "model.attention=linear:map=elu1", "--set", "train.seed=9",
+                          "--set", "train.threads=1"));
 }
 
 template <class Act>
@@ -158,68 +138,9 @@ TEST(Spread, IsMeanAndDeviationOfWhatIsKnown) {
   EXPECT_EQ(spread_of({}).count, 0);
 }
 
-/// A run's folder as train and eval leave it.
-void put_run(const std::string& folder, const Recipe& recipe, bool done, double value) {
-  put(folder + "/recipe.toml", recipe_text(recipe));
-  put(folder + "/run.json", R"({"parameters": 1234})");
-  std::string metrics =
-      R"({"step": 5, "loss": 2.0, "tokens": 1000, "seconds": 2.0})"
-      "\n"
-      R"({"step": 5, "split": "valid", "loss": 1.5, "metric": "bits per byte", "value": 2})"
-      "\n";
-  if (done)
-    metrics += R"({"step": 10, "done": true, "seconds": 4, "peak_bytes": 5000000})";
-  put(folder + "/metrics.jsonl", metrics + "\n{\"half");
-  if (!done) return;
-  put(folder + "/eval/metric-test.json",
-      json({{"split", "test"}, {"metric", "bits per byte"}, {"value", value}}).dump());
-  put(folder + "/eval/position-test.json",
-      R"({"trained": 16, "spans": [{"begin": 0, "end": 8, "loss": 9},
-          {"begin": 8, "end": 16, "loss": 1.25, "restart": 1.25},
-          {"begin": 16, "end": 64, "loss": 1.5, "restart": 1.0}]})");
-  put(folder + "/eval/decode-test.json",
-      R"({"chunk": 1, "points": [{"tokens_per_second": 1}, {"tokens_per_second": 50},
-          {"tokens_per_second": 60}]})");
-}
-
-Recipe recipe_of(const std::string& encoding, uint64_t seed) {
-  Recipe recipe;
-  recipe.model.encoding = encoding;
-  recipe.train.seed = seed, recipe.train.steps = 10;
-  return recipe;
-}
-
-TEST(RunSummary, ReadsWhatARunLeft) {
-  const TempFolder folder;
-  put_run(folder / "a", recipe_of("rope", 1), true, 2.5);
-  const RunSummary run = read_run_summary(folder / "a");
-  EXPECT_TRUE(run.finished);
-  EXPECT_EQ(run.step, 10);
-  EXPECT_EQ(run.valid_loss, 1.5);
-  EXPECT_EQ(run.train_tokens_per_second, 500);
-  EXPECT_EQ(run.decode_tokens_per_second, 50);
-  EXPECT_EQ(run.parameters, 1234);
-  EXPECT_EQ(run.value, 2.5);
-  ASSERT_EQ(run.lengths.size(), 2u);
-  EXPECT_EQ(run.lengths[1].tokens, 64);
-  EXPECT_EQ(run.lengths[1].restart, 1.0);
-  EXPECT_THROW(read_run_summary(folder / "none"), DataError);
-  put(folder / "a/eval/metric-test.json", "{");
-  EXPECT_THROW(read_run_summary(folder / "a"), DataError);
-}
-
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
 Outcome compare(std::vector<std::string> words) {
-  ::testing::internal::CaptureStdout();
-  ::testing::internal::CaptureStderr();
   words.insert(words.begin(), "compare");
-  const int code = run_program({add_compare}, std::move(words));
-  const std::string err = ::testing::internal::GetCapturedStderr();
-  return {code, ::testing::internal::GetCapturedStdout(), err};
+  return run_captured({add_compare}, std::move(words));
 }
 
 TEST(Compare, LaysRunsSideBySide) {
@@ -233,7 +154,9 @@ TEST(Compare, LaysRunsSideBySide) {
   EXPECT_THAT(text.out, HasSubstr("2/2    2.500 ± 0.707  1.250 ± 0.000"));
   EXPECT_THAT(text.out, HasSubstr("restart 4x"));
   EXPECT_THAT(text.out, HasSubstr("in every row: attention linear:map=elu1, lr 0.003"));
-  EXPECT_THAT(text.out, HasSubstr("unfinished: 0 of 1 seed, one at step 5 of 10"));
+  EXPECT_THAT(text.out, HasSubstr("lr 0.003, steps 10"));
+  EXPECT_THAT(text.out,
+              HasSubstr("unfinished: 0 of 1 seed, one stopped at step 5 of 10"));
   EXPECT_THAT(text.out, HasSubstr("metric: bits per byte (test)"));
 
   auto words = runs;
@@ -247,6 +170,71 @@ TEST(Compare, LaysRunsSideBySide) {
 
   words.back() = "--markdown";
   EXPECT_THAT(compare(words).out, HasSubstr("| encoding | seeds | metric |"));
+}
+
+TEST(Compare, SaysWhichRunARowIsOf) {
+  const TempFolder folder;
+  put_run(folder / "short", recipe_of("none", 1), true, 2.0);
+  Recipe longer = recipe_of("none", 1);
+  longer.train.steps = 30;
+  put_run(folder / "long", longer, true, 1.0);
+  const Outcome outcome = compare({folder / "short", folder / "long"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  for (const std::string line :
+       {"short  none      10     2.000", "long   none      30     1.000"})
+    EXPECT_THAT(outcome.out, HasSubstr("/" + line));
+}
+
+TEST(Compare, TakesACopyForNoSecondSample) {
+  const TempFolder folder;
+  put_run(folder / "a", recipe_of("none", 1), true, 2.0);
+  put_run(folder / "copy", recipe_of("none", 1), true, 2.0);
+  put_run(folder / "b", recipe_of("none", 2), true, 3.0);
+  const json table =
+      json::parse(compare({folder / "a", folder / "copy", folder / "b", "--json"}).out);
+  ASSERT_EQ(table["rows"].size(), 2u);
+  EXPECT_EQ(table["rows"][0]["runs"], json({folder / "a", folder / "b"}));
+  EXPECT_EQ(table["rows"][0]["value"]["mean"], 2.5);
+  EXPECT_EQ(table["rows"][1]["seeds_asked"], 1);
+  EXPECT_TRUE(table["rows"][1]["value"]["deviation"].is_null());
+  EXPECT_EQ(table["rows"][1]["remark"],
+            "recipe and seed of " + folder / "a" + ": no second sample");
+}
+
+TEST(Compare, SaysOnWhatEachRowWasJudged) {
+  const TempFolder folder;
+  put_run(folder / "whole", recipe_of("none", 1), true, 2.0);
+  put_run(folder / "part", recipe_of("none", 2), true, 0);
+  std::filesystem::remove(folder / "part/eval/metric-test.json");
+  put(folder / "part/eval/metric-test~examples=3.json",
+      R"({"metric": "bits per byte", "value": 1, "examples": 3, "of": 217})");
+  const Outcome outcome = compare({folder / "whole", folder / "part"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("2.000 bits per byte (test)  "));
+  EXPECT_THAT(outcome.out,
+              HasSubstr("1.000 bits per byte (test, 3 of 217 examples)  "));
+}
+
+TEST(Compare, NamesADamagedFileAndGoesOn) {
+  const TempFolder folder;
+  put_run(folder / "a", recipe_of("none", 1), true, 2.0);
+  put(folder / "a/eval/position-test.json", "{");
+  const Outcome outcome = compare({folder / "a"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("2.000"));
+  EXPECT_THAT(outcome.out, HasSubstr("position-test.json is damaged and left out"));
+}
+
+TEST(Compare, TakesSetAnyNumberOfTimesWithOneValueEach) {
+  const std::string help = compare({"--help"}).out;
+  EXPECT_THAT(help, HasSubstr("--set KEY=VALUE "));
+  EXPECT_THAT(help, Not(HasSubstr("--set KEY=VALUE ...")));
+  const Corpus corpus;
+  const Outcome outcome =
+      compare({"--recipe", corpus.recipe(), "--out", corpus / "out", "--minutes", "0",
+               "--set", "train.steps=3", "--set", "model.layers=0"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("model.layers"));
 }
 
 TEST(Compare, SaysWhatItNeeds) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <stdexcept>
 
@@ -19,8 +20,10 @@
 #include "lagwise/cli/stop_signal.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/core/errors.h"
+#include "lagwise/data/fnv1a.h"
 #include "lagwise/models/model.h"
 #include "lagwise/train/evaluation.h"
+#include "lagwise/train/run_folder.h"
 
 namespace lagwise::cli {
 namespace {
@@ -43,11 +46,21 @@ struct EvalFlags {
 class Eval {
  public:
   explicit Eval(const EvalFlags& flags)
-      : flags_(flags), run_(open(flags.run)), split_(chosen_split()) {}
+      : flags_(flags),
+        run_(open(flags.run)),
+        split_(chosen_split()),
+        data_hash_(data::hash_text(run_.task->hash())) {}
 
   void run() {
     const std::vector<int64_t> lengths = lengths_asked(flags_.lengths, trained());
     say(fmt::format("{}, step {}\n", run_.folder, run_.step));
+    if (!own_data())
+      fmt::print(
+          stderr,
+          "{}: not the data {} was trained on (hash {}, not {}): results are kept "
+          "apart from the run's own\n",
+          run_.recipe.data.path, run_.folder, data_hash_,
+          data::hash_text(run_.data_hash));
     if (flags_.continuations.count > 0) {
       continuations();
     } else if (flags_.stream) {
@@ -87,9 +100,18 @@ class Eval {
     };
   }
 
-  void keep(const std::string& kind, const Json& json) {
+  bool own_data() const { return data_hash_ == data::hash_text(run_.data_hash); }
+
+  /// `examples`: those of a metric that is not of all; 0: it is.
+  void keep(const std::string& kind, Json json, int64_t examples = 0) {
+    json["data"] = {{"path", run_.recipe.data.path}, {"hash", data_hash_}};
     all_[kind] = json;
-    const std::string file = write_eval(run_.folder, kind + "-" + split_, json);
+    const EvalPart part{own_data() ? "" : data_hash_, examples};
+    // Of what `lagwise compare` reads: that is then no longer what it had asked for.
+    if (own_data() && kind != "stream" && kind != "continuations")
+      std::filesystem::remove(run_file(run_.folder, "eval/compare.json"));
+    const std::string file =
+        write_eval(run_.folder, eval_name(kind, split_, part), json);
     say(fmt::format("-> {}\n\n", file));
   }
 
@@ -98,7 +120,9 @@ class Eval {
         evaluate(*run_.model, *run_.task, run_.draw(), split_, flags_.examples, 16,
                  showing(run_.task->metric()));
     say(metric_text(found));
-    keep("metric", metric_json(found, run_.step));
+    const int64_t of_all = run_.task->size(split_);
+    keep("metric", metric_json(found, run_.step, of_all),
+         found.examples < of_all ? found.examples : 0);
   }
 
   /// Windows of the longest length asked for that the split and the encoding's table
@@ -136,7 +160,8 @@ class Eval {
         loss_along_stream(*run_.model, *run_.task, run_.draw(), split_, flags_.to,
                           flags_.chunk, showing("stream"));
     say(stream_text(found));
-    keep("stream", stream_json(found, run_.step));
+    // Single tokens time decoding, as `lagwise compare` does: no curve for a chart.
+    keep(flags_.chunk == 1 ? "decode" : "stream", stream_json(found, run_.step));
   }
 
   void continuations() {
@@ -148,7 +173,7 @@ class Eval {
 
   const EvalFlags& flags_;
   Run run_;
-  std::string split_;
+  std::string split_, data_hash_;
   ProgressLine progress_;
   StopSignal listening_;
   Json all_ = Json::object();

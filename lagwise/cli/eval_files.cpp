@@ -25,11 +25,20 @@ Json parts_json(const std::vector<PositionLoss>& parts) {
 
 }  // namespace
 
-Json metric_json(const Evaluation& found, int64_t step) {
-  return {
-      {"split", found.split}, {"metric", found.metric},     {"value", found.value},
-      {"loss", found.loss},   {"examples", found.examples}, {"targets", found.targets},
-      {"step", step},         {"more", Json(found.more)}};
+std::string eval_name(const std::string& kind, const std::string& split,
+                      const EvalPart& part) {
+  std::string name = kind + "-" + split;
+  if (!part.data_hash.empty()) name += "~data=" + part.data_hash;
+  if (part.examples > 0) name += "~examples=" + std::to_string(part.examples);
+  return name;
+}
+
+Json metric_json(const Evaluation& found, int64_t step, int64_t of_all) {
+  return {{"split", found.split},       {"metric", found.metric},
+          {"value", found.value},       {"loss", found.loss},
+          {"examples", found.examples}, {"of", of_all},
+          {"targets", found.targets},   {"step", step},
+          {"more", Json(found.more)}};
 }
 
 Json position_json(const LossByPosition& found, int64_t step) {

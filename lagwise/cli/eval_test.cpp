@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "lagwise/cli/eval_lengths.h"
@@ -97,6 +98,63 @@ TEST_F(TrainedRun, PrintsWhatItWritesAsJson) {
             json::parse(contents(run() + "/eval/position-valid.json")));
   EXPECT_EQ(all["metric"], json::parse(contents(run() + "/eval/metric-valid.json")));
   EXPECT_EQ(all["position"]["length"], 40);
+}
+
+TEST_F(TrainedRun, KeepsApartWhatIsNotOfAllItsOwnData) {
+  const std::string eval = run() + "/eval/";
+  const auto judge = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"eval", run(), "--windows", "2"});
+    const Outcome outcome = lagwise(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome;
+  };
+  judge({});
+  const std::string metric = contents(eval + "metric-test.json");
+  const std::string position = contents(eval + "position-test.json");
+  const json own = json::parse(metric);
+  EXPECT_EQ(own["data"]["path"], *folder_ / "corpus");
+  EXPECT_EQ(own["examples"], own["of"]);
+  EXPECT_EQ(own["data"], json::parse(position)["data"]);
+
+  judge({"--examples", "3", "--lengths", "none"});
+  const json part = json::parse(contents(eval + "metric-test~examples=3.json"));
+  EXPECT_EQ(part["examples"], 3);
+  EXPECT_EQ(part["of"], own["of"]);
+
+  put(*folder_ / "other/all.txt", text_of(200) + "and more");
+  const Outcome other = judge({"--data", *folder_ / "other", "--examples", "3"});
+  EXPECT_THAT(other.err, HasSubstr("other: not the data " + run() + " was trained on"));
+  const std::string stem = other.out.substr(other.out.find("~data="), 22);
+  EXPECT_EQ(json::parse(contents(eval + "metric-test" + stem +
+                                 "~examples=3.json"))["data"]["path"],
+            *folder_ / "other");
+  EXPECT_TRUE(std::filesystem::exists(eval + "position-test" + stem + ".json"));
+
+  EXPECT_EQ(contents(eval + "metric-test.json"), metric);
+  EXPECT_EQ(contents(eval + "position-test.json"), position);
+  std::filesystem::copy(*folder_ / "corpus", *folder_ / "moved");
+  EXPECT_EQ(judge({"--data", *folder_ / "moved", "--lengths", "none"}).err, "");
+  EXPECT_EQ(json::parse(contents(eval + "metric-test.json"))["data"]["path"],
+            *folder_ / "moved");
+}
+
+TEST_F(TrainedRun, IsNoLongerWhatCompareAskedForOnceJudgedAnew) {
+  const std::string marker = run() + "/eval/compare.json";
+  put(marker, "{}");
+  lagwise({"eval", run(), "--stream", "--to", "64", "--chunk", "64"});
+  EXPECT_TRUE(std::filesystem::exists(marker));  // compare reads no streams
+  lagwise({"eval", run(), "--lengths", "none"});
+  EXPECT_FALSE(std::filesystem::exists(marker));
+}
+
+TEST_F(TrainedRun, TimesDecodingApartFromAStream) {
+  lagwise({"eval", run(), "--stream", "--to", "128", "--chunk", "64"});
+  lagwise({"eval", run(), "--stream", "--to", "8", "--chunk", "1"});
+  const auto chunk = [&](const std::string& kind) {
+    return json::parse(contents(run() + "/eval/" + kind + "-test.json"))["chunk"];
+  };
+  EXPECT_EQ(chunk("stream"), 64);
+  EXPECT_EQ(chunk("decode"), 1);
 }
 
 TEST_F(TrainedRun, IsJudgedAlongAStream) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/crossover.h"
 #include "lagwise/cli/checks.h"
 #include "lagwise/cli/report_page.h"
 #include "lagwise/cli/verbs.h"
@@ -21,13 +22,18 @@ struct Flags {
 
 void run(const Flags& flags) {
   data::check_replaceable(flags.out);
-  const std::vector<RunRecord> runs = read_runs(flags.runs);
+  std::vector<std::string> left_out;
+  const std::vector<RunRecord> runs = read_runs(flags.runs, left_out);
+  for (const RunRecord& run : runs)
+    for (const std::string& file : run.damaged)
+      left_out.push_back(file + ": expected a JSON object, as lagwise writes it");
+  for (const std::string& what : left_out) fmt::print(stderr, "left out: {}\n", what);
   report::Page page = report_page(runs);
   if (!flags.title.empty()) page.title = flags.title;
   const std::string html = page_html(page);
   data::replace_file(flags.out, html);
-  fmt::print("{}: {} {}, {} KB\n", flags.out, runs.size(),
-             runs.size() == 1 ? "run" : "runs", html.size() / 1024);
+  fmt::print("{}: {} {}, {}\n", flags.out, runs.size(),
+             runs.size() == 1 ? "run" : "runs", bench::human_bytes(std::ssize(html)));
 }
 
 }  // namespace

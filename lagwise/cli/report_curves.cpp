@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "lagwise/cli/report_page.h"
 
@@ -84,6 +85,19 @@ int64_t trained_length(const std::vector<RunRecord>& runs, const std::string& ki
   return int64_t(length);
 }
 
+/// Where runs were not all judged on the same split: which on which.
+std::string splits_note(const std::vector<RunRecord>& runs, const std::string& kind) {
+  std::map<std::string, std::vector<std::string>> by_split;
+  for (const RunRecord& run : runs)
+    if (const Json& found = run.found(kind); found.is_object())
+      by_split[text_in(found, "split")].push_back(run.name);
+  std::string note;
+  for (const auto& [split, names] : by_split)
+    if (by_split.size() > 1)
+      note += fmt::format(" On the split {}: {}.", split, fmt::join(names, ", "));
+  return note;
+}
+
 void mark_trained(Chart& chart, const std::vector<RunRecord>& runs,
                   const std::string& kind) {
   const int64_t length = trained_length(runs, kind);
@@ -121,6 +135,7 @@ report::Charts position_card(const std::vector<RunRecord>& runs) {
   }
   for (Chart* chart : {&loss, &difference}) {
     mark_trained(*chart, runs, "position");
+    chart->note += splits_note(runs, "position");
     if (!chart->series.empty()) card.tabs.push_back(std::move(*chart));
   }
   return card;
@@ -141,6 +156,7 @@ report::Charts stream_card(const std::vector<RunRecord>& runs) {
       if (Series s = along(run, {"stream", "points", key, "", true}); has_points(s))
         chart.series.push_back(std::move(s));
     mark_trained(chart, runs, "stream");
+    chart.note += splits_note(runs, "stream");
     if (!chart.series.empty()) card.tabs.push_back(std::move(chart));
   }
   return card;
@@ -172,7 +188,7 @@ report::Section training_section(const std::vector<RunRecord>& runs) {
   loss.clip = true;
   add_chart(train, loss, runs, &RunRecord::training, "step", "loss");
   loss.tab = "by time", loss.title = "Training loss by time";
-  loss.across = {"seconds of training", false, "count"};
+  loss.across = {"seconds of training"};
   add_chart(train, loss, runs, &RunRecord::training, "seconds", "loss");
   add_chart(
       train,

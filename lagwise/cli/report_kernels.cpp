@@ -11,7 +11,6 @@
 
 #include "lagwise/cli/kernel_chart.h"
 #include "lagwise/cli/report_page.h"
-#include "lagwise/core/errors.h"
 #include "lagwise/models/model.h"
 #include "lagwise/train/run.h"
 
@@ -90,7 +89,7 @@ report::Section kernels_section(const std::vector<RunRecord>& runs) {
       const Run opened = open_run(run.folder, Which::best, "", false);
       report::Charts card = kernel_card(run.name, opened);
       if (!card.tabs.empty()) section.blocks.push_back(std::move(card));
-    } catch (const DataError&) {  // no checkpoint yet
+    } catch (const std::exception&) {  // no checkpoint yet, or what is none
     }
   }
   return section;

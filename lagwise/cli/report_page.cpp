@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <functional>
+#include <map>
 #include <set>
 
 #include "lagwise/cli/run_summary.h"
@@ -17,18 +19,26 @@ using report::Cell;
 using report::Column;
 using Json = RunRecord::Json;
 
-/// What a run's metric came to: as `lagwise eval` judged it, or at its last evaluation
-/// on the way.
+/// What a run's metric came to, and on what: figures on different things stand in
+/// different columns, where they do not compete.
 struct Judged {
-  std::string metric;
+  std::string metric, on;
   double value = NAN;
+
+  std::string label() const { return metric + " (" + on + ")"; }
 };
 
-Judged judged(const RunRecord& run) {
-  if (run.summary->judged()) return {run.summary->metric, run.summary->value};
+constexpr const char* kInTraining = "valid, in training";
+
+/// As `lagwise eval` judged it, and at its last evaluation on the way. One that is not
+/// there has no metric.
+Judged judged_by_eval(const RunRecord& run) {
+  return {run.summary->metric, run.summary->judged_on(), run.summary->value};
+}
+Judged judged_in_training(const RunRecord& run) {
   if (run.evaluations.empty()) return {};
   const Json& last = run.evaluations.back();
-  return {text_in(last, "metric"), number_in(last, "value")};
+  return {text_in(last, "metric"), kInTraining, number_in(last, "value")};
 }
 
 /// Token by token: as measured by `lagwise eval`, or while continuing music.
@@ -37,12 +47,6 @@ double writing_speed(const RunRecord& run) {
   return std::isnan(measured)
              ? number_in(run.found("continuations"), "tokens_per_second")
              : measured;
-}
-
-std::string progress(const RunRecord& run) {
-  const RunSummary& s = *run.summary;
-  if (s.finished) return fmt::format("done, {} steps", s.step);
-  return fmt::format("step {} of {}", s.step, s.recipe.train.steps);
 }
 
 /// A column of the table of runs, and what a run has in it.
@@ -56,34 +60,60 @@ Cell known(int64_t number) { return number == 0 ? report::kNothing : double(numb
 
 bool is_empty(const Cell& cell) { return cell.text.empty() && std::isnan(cell.number); }
 
+/// Columns for what the runs were judged on; for evaluations on the way where some run
+/// has no other.
 std::vector<Figure> metric_figures(const std::vector<RunRecord>& runs) {
-  std::set<std::string> metrics;
-  for (const RunRecord& run : runs) metrics.insert(judged(run).metric);
-  metrics.erase("");
+  std::map<std::string, std::string> columns;  // label -> metric
+  const auto add = [&](const Judged& found) {
+    if (!found.metric.empty()) columns[found.label()] = found.metric;
+  };
+  for (const RunRecord& run : runs) add(judged_by_eval(run));
+  if (!std::all_of(runs.begin(), runs.end(),
+                   [](const RunRecord& run) { return run.summary->judged(); }))
+    for (const RunRecord& run : runs) add(judged_in_training(run));
   std::vector<Figure> figures;
-  for (const std::string& metric : metrics) {
+  for (const auto& [label, metric] : columns) {
     const int better = metric.find("accuracy") != std::string::npos ? 1 : -1;
-    figures.push_back({{metric, better > 0 ? "percent" : "number", better,
-                        "the task's metric, as last evaluated"},
-                       [metric](const RunRecord& run) -> Cell {
-                         const Judged found = judged(run);
-                         return found.metric == metric ? found.value : NAN;
-                       }});
+    figures.push_back(
+        {{label, better > 0 ? "percent" : "number", better,
+          "the task's metric, and what it is of"},
+         [label = label](const RunRecord& run) -> Cell {
+           for (const Judged& found : {judged_by_eval(run), judged_in_training(run)})
+             if (found.label() == label) return found.value;
+           return NAN;
+         }});
+  }
+  return figures;
+}
+
+/// Loss by position at some training lengths, on each split that a run was judged on.
+std::vector<Figure> length_figures(const std::vector<RunRecord>& runs) {
+  std::set<std::string> splits;
+  for (const RunRecord& run : runs)
+    if (!run.summary->lengths.empty()) splits.insert(run.summary->split);
+  std::vector<Figure> figures;
+  for (const std::string& split : splits) {
+    const auto add = [&](std::string label, int64_t k, Past past, std::string help) {
+      if (splits.size() > 1) label += " (" + split + ")";
+      figures.push_back({{std::move(label), "number", -1, std::move(help)},
+                         [=](const RunRecord& run) -> Cell {
+                           return run.summary->split == split ? loss_at(run, k, past)
+                                                              : NAN;
+                         }});
+    };
+    for (const int64_t k : {1, 2, 4})
+      add(fmt::format("loss at {}×", k), k, Past::whole,
+          fmt::format("nats per token from {} to {} training lengths",
+                      0.5 * static_cast<double>(k), k));
+    add("restart at 4×", 4, Past::restarted,
+        "the same tokens seen through windows of the training length");
   }
   return figures;
 }
 
 std::vector<Figure> figures_of(const std::vector<RunRecord>& runs) {
   std::vector<Figure> figures = metric_figures(runs);
-  for (const int64_t k : {1, 2, 4})
-    figures.push_back({{fmt::format("loss at {}×", k), "number", -1,
-                        fmt::format("nats per token from {} to {} training lengths",
-                                    0.5 * static_cast<double>(k), k)},
-                       [k](const RunRecord& r) { return Cell(loss_at(r, k)); }});
-  figures.push_back(
-      {{"restart at 4×", "number", -1,
-        "the same tokens seen through windows of the training length"},
-       [](const RunRecord& r) { return Cell(loss_at(r, 4, "restart")); }});
+  for (Figure& figure : length_figures(runs)) figures.push_back(std::move(figure));
   figures.push_back(
       {{"train tok/s", "count", 1, "tokens per second of training"},
        [](const RunRecord& r) { return Cell(r.summary->train_tokens_per_second); }});
@@ -93,8 +123,8 @@ std::vector<Figure> figures_of(const std::vector<RunRecord>& runs) {
                      [](const RunRecord& r) { return known(r.summary->parameters); }});
   figures.push_back({{"peak memory", "bytes", -1, "of the process, in training"},
                      [](const RunRecord& r) { return known(r.summary->peak_bytes); }});
-  figures.push_back(
-      {{"state", "text"}, [](const RunRecord& r) { return Cell(progress(r)); }});
+  figures.push_back({{"state", "text"},
+                     [](const RunRecord& r) { return Cell(r.summary->state_text()); }});
   figures.push_back({{"encoding", "text"}, [](const RunRecord& r) {
                        return Cell(r.summary->recipe.model.encoding);
                      }});
@@ -104,28 +134,46 @@ std::vector<Figure> figures_of(const std::vector<RunRecord>& runs) {
   return figures;
 }
 
+/// How many runs are not done, and why: " 2 still training, 1 stopped."
+std::string unfinished(const std::vector<RunRecord>& runs) {
+  std::string text;
+  for (const auto& [state, words] : {std::pair{RunState::training, "still training"},
+                                     std::pair{RunState::stopped, "stopped"},
+                                     std::pair{RunState::diverged, "diverged"},
+                                     std::pair{RunState::not_started, "not started"}}) {
+    const auto count = std::count_if(
+        runs.begin(), runs.end(),
+        [state = state](const RunRecord& run) { return run.summary->state == state; });
+    if (count > 0)
+      text += fmt::format("{} {} {}", text.empty() ? "" : ",", count, words);
+  }
+  return text.empty() ? "" : text + ".";
+}
+
 std::string lede(const std::vector<RunRecord>& runs) {
-  int64_t training = 0;
   std::set<std::string> tasks;
   std::set<int64_t> lengths;
   for (const RunRecord& run : runs) {
-    training += run.summary->finished ? 0 : 1;
     tasks.insert(run.summary->recipe.data.task);
     lengths.insert(run.summary->recipe.data.length);
   }
   std::string text = fmt::format("{} {} on {}, trained on windows of {} tokens.",
                                  runs.size(), runs.size() == 1 ? "run" : "runs",
-                                 fmt::join(tasks, ", "), fmt::join(lengths, ", "));
-  if (training) text += fmt::format(" {} still training.", training);
+                                 fmt::join(tasks, ", "), fmt::join(lengths, ", ")) +
+                     unfinished(runs);
+  for (const RunRecord& run : runs)
+    for (const std::string& file : run.damaged)
+      text += fmt::format(" {} of {} is damaged and left out.",
+                          std::filesystem::path(file).filename().string(), run.name);
   return text;
 }
 
 }  // namespace
 
-double loss_at(const RunRecord& run, int64_t k, bool restart) {
+double loss_at(const RunRecord& run, int64_t k, Past past) {
   for (const RunSummary::Length& length : run.summary->lengths)
     if (length.tokens == k * run.summary->trained)
-      return restart ? length.restart : length.loss;
+      return past == Past::restarted ? length.restart : length.loss;
   return NAN;
 }
 

@@ -19,9 +19,12 @@ report::Section music_section(const std::vector<RunRecord>& runs);
 report::Section kernels_section(const std::vector<RunRecord>& runs);
 report::Section samples_section(const std::vector<RunRecord>& runs);
 
-/// The loss of the targets up to k training lengths, from the length measured before;
-/// `restart`: on the restart line. NaN where it was not measured.
-double loss_at(const RunRecord& run, int64_t k, bool restart = false);
+/// How much of the past a loss by position is of: all, or the restart line's.
+enum class Past { whole, restarted };
+
+/// The loss of the targets up to k training lengths, from the length measured before.
+/// NaN where it was not measured.
+double loss_at(const RunRecord& run, int64_t k, Past past = Past::whole);
 
 /// Curves with at most `most` points each: means of neighbours.
 void thin(report::Series& series, size_t most = 300);

@@ -4,14 +4,17 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <type_traits>
 #include <variant>
 
 #include "lagwise/cli/program.h"
 #include "lagwise/cli/report_page.h"
 #include "lagwise/cli/run_summary.h"
+#include "lagwise/cli/testing_program.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/core/errors.h"
 #include "lagwise/data/testing_files.h"
+#include "lagwise/train/run_folder.h"
 
 namespace lagwise::cli {
 namespace {
@@ -74,7 +77,8 @@ TEST(ReadRun, LivesWithHalfALineAndLinesToldTwice) {
   EXPECT_EQ(number_in(run.training[1], "loss"), 2);
   EXPECT_EQ(run.evaluations.size(), 1u);
   EXPECT_TRUE(run.found("stream").is_null());
-  EXPECT_FALSE(run.summary->finished);
+  EXPECT_FALSE(run.summary->finished());
+  EXPECT_THAT(run.damaged, ElementsAre(folder / "eval/stream-valid.json"));
 }
 
 TEST(ReportPage, ShowsARunThatHasOnlyBegun) {
@@ -84,7 +88,94 @@ TEST(ReportPage, ShowsARunThatHasOnlyBegun) {
   const report::Page page = report_page(runs);
   EXPECT_EQ(page.title, "young");
   ASSERT_EQ(page.sections.size(), 1u);  // the table alone
-  EXPECT_THAT(page_json(page), HasSubstr("step 0 of 100"));
+  EXPECT_THAT(page_json(page), HasSubstr("not started"));
+}
+
+/// The texts and numbers of a column of the table of runs; none: there is no such.
+std::vector<report::Cell> column(const std::vector<RunRecord>& runs,
+                                 const std::string& label) {
+  const report::Section section = runs_section(runs);
+  const auto& table = std::get<report::Table>(section.blocks.at(0));
+  std::vector<report::Cell> cells;
+  for (size_t i = 0; i < table.columns.size(); ++i)
+    if (table.columns[i].label == label)
+      for (const auto& row : table.rows) cells.push_back(row[i]);
+  return cells;
+}
+
+constexpr const char* kValid =
+    R"({"step": 5, "split": "valid", "loss": 1, "metric": "bits", "value": 1.5})";
+
+TEST(ReportPage, HasAColumnForEachSplitSoThatNoneIsBestOnAnother) {
+  const TempFolder folder;
+  for (const char* run : {"judged", "part", "stopped"}) {
+    put(folder.path() / run / "recipe.toml", kRecipe);
+    put(folder.path() / run / "metrics.jsonl", std::string(kValid) + "\n");
+  }
+  put(folder.path() / "judged/eval/metric-test.json",
+      R"({"metric": "bits", "value": 2})");
+  put(folder.path() / "part/eval/metric-test~examples=3.json",
+      R"({"metric": "bits", "value": 1, "examples": 3, "of": 9})");
+  const auto runs = read_runs({folder.path().string()});
+  const auto test = column(runs, "bits (test)");
+  ASSERT_EQ(test.size(), 3u);
+  EXPECT_EQ(test[0].number, 2);
+  EXPECT_TRUE(std::isnan(test[1].number));
+  EXPECT_TRUE(std::isnan(test[2].number));
+  const auto part = column(runs, "bits (test, 3 of 9 examples)");
+  ASSERT_EQ(part.size(), 3u);
+  EXPECT_EQ(part[1].number, 1);
+  const auto valid = column(runs, "bits (valid, in training)");
+  ASSERT_EQ(valid.size(), 3u);
+  for (const report::Cell& cell : valid) EXPECT_EQ(cell.number, 1.5);
+  EXPECT_TRUE(
+      column(read_runs({folder / "judged"}), "bits (valid, in training)").empty());
+}
+
+TEST(ReportPage, TellsLossesByPositionOfTwoSplitsApart) {
+  const TempFolder folder;
+  for (const std::string split : {"test", "valid"}) {
+    const auto run = folder.path() / ("on-" + split);
+    put(run / "recipe.toml", kRecipe);
+    put(run / "eval" / ("metric-" + split + ".json"),
+        R"({"metric": "bits", "value": 2})");
+    put(run / "eval" / ("position-" + split + ".json"),
+        R"({"trained": 64, "split": ")" + split + R"(", "buckets": [{"begin": 0,
+        "end": 64, "loss": 2}], "spans": [{"begin": 32, "end": 64, "loss": 2,
+        "restart": 2}, {"begin": 128, "end": 256, "loss": 3, "restart": 2.5}]})");
+  }
+  const auto runs = read_runs({folder.path().string()});
+  EXPECT_TRUE(column(runs, "loss at 4×").empty());
+  EXPECT_EQ(column(runs, "loss at 4× (test)").at(0).number, 3);
+  EXPECT_TRUE(std::isnan(column(runs, "loss at 4× (test)").at(1).number));
+  EXPECT_EQ(column(runs, "restart at 4× (valid)").at(1).number, 2.5);
+  EXPECT_THAT(charts(length_section(runs)).tabs.at(0).note,
+              HasSubstr("On the split valid: on-valid."));
+  EXPECT_EQ(loss_at(runs[0], 4), 3);
+  EXPECT_EQ(loss_at(runs[0], 4, Past::restarted), 2.5);
+  static_assert(
+      !std::is_invocable_v<decltype(loss_at), RunRecord, int64_t, const char*>);
+}
+
+TEST(ReportPage, CountsRunsByWhatBecameOfThem) {
+  const TempFolder folder;
+  const std::string line = "{\"step\": 5, \"loss\": 2}\n";
+  for (const char* run : {"a", "b", "c", "d", "e"})
+    put(folder.path() / run / "recipe.toml", kRecipe);
+  put(folder.path() / "a/metrics.jsonl", line);
+  put(folder.path() / "b/metrics.jsonl", line);
+  put(folder.path() / "c/metrics.jsonl",
+      line + "{\"step\": 6, \"diverged\": \"the loss\"}\n");
+  put(folder.path() / "e/metrics.jsonl", line + "{\"step\": 100, \"done\": true}\n");
+  const RunFolder trains(folder / "b");
+  const auto runs = read_runs({folder.path().string()});
+  EXPECT_THAT(report_page(runs).lede,
+              HasSubstr(". 1 still training, 1 stopped, 1 diverged, 1 not started."));
+  std::vector<std::string> states;
+  for (const report::Cell& cell : column(runs, "state")) states.push_back(cell.text);
+  EXPECT_THAT(states, ElementsAre("stopped at step 5 of 100", "training, step 5 of 100",
+                                  "diverged at step 6 of 100", "not started",
+                                  "done, 100 steps"));
 }
 
 TEST(ReportPage, DrawsTheRestartLineInTheColourOfItsRun) {
@@ -138,6 +229,24 @@ TEST(Thin, KeepsMeansOfNeighbours) {
   report::Series series{"s", {1, 2, 3, 4}, {1, 3, 5, 9}};
   thin(series, 2);
   EXPECT_THAT(series.y, ElementsAre(2, 7));
+}
+
+TEST(Report, NamesWhatIsDamagedAndShowsTheRest) {
+  const TempFolder folder;
+  for (const char* run : {"a", "b"}) put(folder.path() / run / "recipe.toml", kRecipe);
+  put(folder.path() / "a/eval/metric-test.json", "{\"metric\": ");
+  put(folder.path() / "c/recipe.toml", "[train]\nsteps = \"many\"\n");
+  const std::string out = folder / "page.html";
+  const Outcome outcome =
+      run_captured({add_report}, {"report", folder.path().string(), "--out", out});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("2 runs, "));
+  EXPECT_THAT(outcome.err,
+              HasSubstr("a/eval/metric-test.json: expected a JSON object"));
+  EXPECT_THAT(outcome.err, HasSubstr("c/recipe.toml"));
+  EXPECT_THAT(report_page(read_runs({folder / "a", folder / "b"})).lede,
+              HasSubstr("metric-test.json of a is damaged and left out."));
+  EXPECT_EQ(run_captured({add_report}, {"report", folder / "c", "--out", out}).code, 2);
 }
 
 TEST(Report, WritesThePageAndSaysSo) {

@@ -32,20 +32,26 @@ void read_metrics(const fs::path& file, RunRecord& run) {
   for (std::string text; std::getline(in, text);) {
     Json line = json_of(text);  // none: the half of a line that is being written
     const double step = number_in(line, "step");
-    if (std::isnan(step) || line.contains("done")) continue;
+    if (std::isnan(step) || line.contains("done") || line.contains("diverged"))
+      continue;
     lines.insert_or_assign({int64_t(step), text_in(line, "split")}, line);
   }
   for (auto& [key, line] : lines)
     (key.second.empty() ? run.training : run.evaluations).push_back(std::move(line));
 }
 
-std::map<std::string, Json> json_files(const fs::path& folder) {
+std::map<std::string, Json> json_files(const fs::path& folder,
+                                       std::vector<std::string>& damaged) {
   std::map<std::string, Json> files;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(folder, none)) {
     if (entry.path().extension() != ".json") continue;
     Json json = json_of(text_of(entry.path()));
-    if (json.is_object()) files[entry.path().stem().string()] = std::move(json);
+    if (json.is_object()) {
+      files[entry.path().stem().string()] = std::move(json);
+    } else {
+      damaged.push_back(entry.path().string());
+    }
   }
   return files;
 }
@@ -124,12 +130,22 @@ RunRecord read_run(const std::string& folder) {
   run.folder = folder;
   run.summary = std::make_shared<RunSummary>(read_run_summary(folder));
   read_metrics(fs::path(folder) / "metrics.jsonl", run);
-  run.eval = json_files(fs::path(folder) / "eval");
-  run.cards = json_files(fs::path(folder) / "samples");
+  run.damaged = run.summary->damaged;
+  run.eval = json_files(fs::path(folder) / "eval", run.damaged);
+  run.cards = json_files(fs::path(folder) / "samples", run.damaged);
+  std::sort(run.damaged.begin(), run.damaged.end());
+  run.damaged.erase(std::unique(run.damaged.begin(), run.damaged.end()),
+                    run.damaged.end());
   return run;
 }
 
 std::vector<RunRecord> read_runs(const std::vector<std::string>& folders) {
+  std::vector<std::string> left_out;
+  return read_runs(folders, left_out);
+}
+
+std::vector<RunRecord> read_runs(const std::vector<std::string>& folders,
+                                 std::vector<std::string>& left_out) {
   constexpr int kDeepest = 3;
   std::vector<fs::path> found;
   for (const std::string& folder : folders) {
@@ -144,8 +160,18 @@ std::vector<RunRecord> read_runs(const std::vector<std::string>& folders) {
   std::set<fs::path> seen;
   std::erase_if(found, [&](const fs::path& path) { return !seen.insert(path).second; });
   std::vector<RunRecord> runs;
-  for (const fs::path& path : found) runs.push_back(read_run(path.string()));
-  name_apart(runs, found);
+  std::vector<fs::path> paths;  // of runs
+  for (const fs::path& path : found) {
+    try {
+      runs.push_back(read_run(path.string()));
+      paths.push_back(path);
+    } catch (const std::exception& reason) {  // a recipe that is none
+      if (found.size() == 1) throw;
+      left_out.emplace_back(reason.what());
+    }
+  }
+  if (runs.empty()) throw DataError(folders[0], -1, "a run; " + left_out[0]);
+  name_apart(runs, paths);
   return runs;
 }
 

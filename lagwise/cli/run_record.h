@@ -21,8 +21,10 @@ struct RunRecord {
   std::vector<Json> training, evaluations;    ///< lines of metrics.jsonl, by step
   std::map<std::string, Json> eval;   ///< "position-valid" -> eval/position-valid.json
   std::map<std::string, Json> cards;  ///< samples/NAME.json by NAME
+  std::vector<std::string> damaged;   ///< files that are no JSON, by their paths
 
   /// eval/KIND-SPLIT.json of the first split there is of test, valid, train; or null.
+  /// Found on all of the run's own data: other results have other names.
   const Json& found(const std::string& kind) const;
 };
 
@@ -31,7 +33,10 @@ RunRecord read_run(const std::string& folder);
 /// The runs that folders stand for: a run itself (it has a recipe.toml), or all that
 /// lie below, by name. DataError for one that holds none. Names are what
 /// tells runs apart: their folders', else titles, encodings, encodings with attentions
-/// and seeds, or longer ends of their paths.
+/// and seeds, or longer ends of their paths. Among several, a run whose recipe cannot
+/// be read is left out, and `left_out` says why.
+std::vector<RunRecord> read_runs(const std::vector<std::string>& folders,
+                                 std::vector<std::string>& left_out);
 std::vector<RunRecord> read_runs(const std::vector<std::string>& folders);
 
 /// A number of a JSON object, or NaN; its text, or nothing.

@@ -82,7 +82,9 @@ void add_train(CLI::App& app) {
   verb->add_option("--set", flags->set,
                    "Put a value over the recipe's, such as train.steps=100; any number "
                    "of times")
-      ->allow_extra_args(false);
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   verb->add_option("--out", flags->out,
                    "The run's folder; runs/ and the recipe's name unless given")
       ->check(file_name());

@@ -87,6 +87,10 @@ void Metrics::add_end(int64_t step, double seconds, int64_t peak_bytes) {
             .dump());
 }
 
+void Metrics::add_divergence(int64_t step, const std::string& what) {
+  write(Ordered{{"step", step}, {"diverged", what}}.dump());
+}
+
 void Metrics::sync() {
   if (fsync(descriptor_) != 0)
     throw std::runtime_error("cannot write " + file_ + ": " + std::strerror(errno));

@@ -31,6 +31,7 @@ class Metrics {
   void add(const TrainingLine& line);
   void add(int64_t step, const Evaluation& found);
   void add_end(int64_t step, double seconds, int64_t peak_bytes);
+  void add_divergence(int64_t step, const std::string& what);
 
   void sync();  ///< what was added is on the disk
 

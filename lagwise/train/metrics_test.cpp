@@ -38,6 +38,15 @@ TEST(Metrics, GoOnAfterAStepAsIfNothingHadFollowed) {
   EXPECT_FALSE(ended_at(scratch / "none", 12));
 }
 
+TEST(Metrics, SayThatARunDivergedUntilItGoesOn) {
+  const TempFolder scratch;
+  const std::string file = scratch / "metrics.jsonl";
+  Metrics(file, 0).add_divergence(7, "the loss is not finite");
+  EXPECT_EQ(contents(file), "{\"step\":7,\"diverged\":\"the loss is not finite\"}\n");
+  const Metrics goes_on(file, 6);
+  EXPECT_EQ(contents(file), "");
+}
+
 TEST(Metrics, NameTheFurtherFiguresOfAnEvaluation) {
   const TempFolder scratch;
   const std::string file = scratch / "metrics.jsonl";

@@ -69,7 +69,7 @@ Run open_run(const std::string& folder, Which which, const std::string& data_pat
   const TrainerState state = load(folder, which, run);
   run.recipe = parse_recipe(run_file(folder, "state.json"), state.recipe);
   run.recipe.model = state.model;
-  run.step = state.step;
+  run.step = state.step, run.data_hash = state.data_hash;
   if (!data_path.empty()) run.recipe.data.path = data_path;
   if (with_task) {
     run.task = make_task(run.recipe.data);

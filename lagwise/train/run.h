@@ -18,6 +18,7 @@ struct Run {
   std::unique_ptr<Task> task;
   std::shared_ptr<Model> model;  ///< in evaluation mode
   int64_t step = 0;              ///< of the checkpoint
+  uint64_t data_hash = 0;        ///< Task::hash of the data it was trained on
 
   /// The moment whose noise evaluation and generation use.
   Draw draw() const { return {recipe.train.seed, step}; }

@@ -14,6 +14,20 @@
 
 namespace lagwise {
 namespace fs = std::filesystem;
+namespace {
+
+/// One who looks whether a folder is locked holds its lock for a moment.
+bool locks_soon(int file) {
+  constexpr int kTries = 5;
+  constexpr useconds_t kMoment = 10'000;
+  for (int i = 0; i < kTries; ++i) {
+    if (i > 0) usleep(kMoment);
+    if (flock(file, LOCK_EX | LOCK_NB) == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 RunFolder::RunFolder(const std::string& path) {
   std::error_code error;
@@ -24,13 +38,21 @@ RunFolder::RunFolder(const std::string& path) {
   lock_ = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (lock_ < 0)
     throw std::runtime_error("cannot write " + file + ": " + std::strerror(errno));
-  if (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+  if (!locks_soon(lock_)) {
     close(lock_);
     throw std::runtime_error("another process is training in " + path);
   }
 }
 
 RunFolder::~RunFolder() { close(lock_); }
+
+bool is_being_trained(const std::string& path) {
+  const int lock = open(run_file(path, "lock").c_str(), O_RDONLY | O_CLOEXEC);
+  if (lock < 0) return false;
+  const bool held = flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  close(lock);
+  return held;
+}
 
 std::string run_file(const std::string& folder, const std::string& name) {
   return (fs::path(folder) / name).string();

@@ -21,6 +21,9 @@ class RunFolder {
   int lock_ = -1;
 };
 
+/// Whether somebody trains in a folder at this moment. Changes nothing.
+bool is_being_trained(const std::string& path);
+
 /// The path of a file of a run.
 std::string run_file(const std::string& folder, const std::string& name);
 

@@ -235,6 +235,10 @@ void Trainer::save(TrainListener& listener) {
 }
 
 void Trainer::diverge(const std::string& what, const std::string& where) const {
+  try {
+    metrics_->add_divergence(state_.step + 1, what + " is not finite");
+  } catch (const std::runtime_error&) {  // a full disk: what follows matters more
+  }
   const std::vector<int64_t> steps = checkpoints_.steps();
   throw Diverged(what + " is not finite at step " + std::to_string(state_.step + 1) +
                  (where.empty() ? "" : ", first " + where) +

@@ -1,5 +1,5 @@
 """Makes folders of runs (docs/runs.md) for the page to show: curves of plausible shape, drawn
-from formulas. One run is still training: its files are few, its last line is cut off."""
+from formulas. One run has not ended: its files are few, its last line is cut off."""
 
 import json
 import math
@@ -136,11 +136,11 @@ def continuations(rise, dice):
             "time_pitch": part(), "onset_duration": part(), "onset_drum": part()}
 
 
-def make(folder, steps=1000):
-    """Five runs in `folder`, of which the last is still training."""
+def make(folder, steps=1000, called="{}"):
+    """Five runs in `folder`, of which the last has not come to its end."""
     for number, (name, (encoding, loss, rise, speed)) in enumerate(ENCODINGS.items()):
         dice = random.Random(number)
-        run = Path(folder) / name
+        run = Path(folder) / called.format(name)
         done = name != "lrpe"
         write(run / "recipe.toml", recipe(encoding, steps))
         write(run / "run.json", {"lagwise": "0.1.0", "parameters": 183552 + 64 * number})

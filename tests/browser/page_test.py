@@ -6,6 +6,7 @@
 Exit code 77: there is no browser, so nothing was tested; with CI=true that is a failure."""
 
 import csv
+import fcntl
 import json
 import os
 import subprocess
@@ -32,7 +33,9 @@ class PageTest(unittest.TestCase):
     def setUpClass(cls):
         cls.runs, cls.page = FOLDER / "runs", FOLDER / "report.html"
         made_runs.make(cls.runs)
-        report(cls.runs, "--out", cls.page)
+        with open(cls.runs / "lrpe/lock", "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # as one who trains there
+            report(cls.runs, "--out", cls.page)
         cls.browser = chromium.Chromium()
         cls.addClassCleanup(cls.browser.__exit__)
 
@@ -68,8 +71,50 @@ class PageTest(unittest.TestCase):
         none = next(row for row in rows if row["run"] == "none")
         self.assertEqual(none["loss at 4×"], f"{sum(late) / len(late):.3f}")
         training = next(row for row in rows if row["run"] == "lrpe")
-        self.assertEqual(training["state"], "step 610 of 1000")
+        self.assertEqual(training["state"], "training, step 610 of 1000")
         self.assertEqual(training["loss at 4×"], "–")
+        self.assertEqual(training["nats per token (test)"], "–")
+        self.assertNotEqual(training["nats per token (valid, in training)"], "–")
+        self.assertEqual(none["peak memory"], "734.0 MB")  # a MB is a million
+
+    def test_figures_can_be_read_on_a_phone(self):
+        """Names as long as those of a comparison's cells leave room for two columns."""
+        runs, page = FOLDER / "long-runs", FOLDER / "long.html"
+        made_runs.make(runs, called="language-wikitext2~{}~linear+map=none,denominator=none")
+        report(runs, "--out", page)
+        tab = self.browser.open(page.as_uri(), 390)
+        room = tab.value("""(() => {
+          const box = document.querySelector('.table').getBoundingClientRect();
+          return [...document.querySelectorAll('tbody tr')].map((row) => {
+            const name = row.cells[0].getBoundingClientRect();
+            return [name.right, ...[...row.cells].slice(1).map((c) => c.getBoundingClientRect())
+              .filter((c) => c.left >= name.right - 1 && c.right <= box.right + 1)
+              .map((c) => c.width)];
+          });
+        })()""")
+        for name, *figures in room:
+            self.assertLess(name, 0.45 * 390)
+            self.assertGreaterEqual(len(figures), 2, "no room for figures")
+        self.assertLessEqual(tab.value("document.documentElement.scrollWidth"), 390)
+        tab.screenshot(FOLDER / "long-390.png", of=".card.wide")
+
+    def test_ticks_differ_from_each_other(self):
+        tab = self.open(390)
+        ticks = tab.value("""(() => {
+          const texts = [];
+          for (const [low, high, kind] of [[10, 12, 'count'], [0, 1, 'count'],
+                                           [5.1, 5.9, 'count'], [0, 0.3, 'number'],
+                                           [0, 3e6, 'bytes'], [0, 5e4, 'count']]) {
+            const {values, step} = new lagwise.Scale(low, high, false).ticks(4, kind === 'count');
+            texts.push(values.map((x) => lagwise.formatTick(x, kind, step)));
+          }
+          return texts;
+        })()""")
+        self.assertEqual(ticks[0], ["10", "11", "12"])
+        self.assertEqual(ticks[1], ["0", "1"])
+        for row in ticks:
+            self.assertGreaterEqual(len(row), 2, row)
+            self.assertEqual(len(set(row)), len(row), row)
 
     def test_sorts_by_the_column_clicked(self):
         tab = self.open(1280)

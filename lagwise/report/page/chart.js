@@ -34,7 +34,7 @@ class Chart {
   /** Places of the plot in the picture. */
   frame(width, scales) {
     const height = Math.round(Math.min(360, Math.max(230, width * 0.52)));
-    const yTicks = scales.y.ticks(5);
+    const yTicks = scales.y.ticks(5, this.spec.up.format === 'count');
     const written = yTicks.values.map((t) => formatTick(t, this.spec.up.format, yTicks.step));
     const left = 14 + 7 * Math.max(...written.map((text) => text.length), 1);
     const named = width >= 470 && this.keys.length > 1;
@@ -68,7 +68,8 @@ class Chart {
 
   grid() {
     const {f, scales, spec} = this;
-    const xTicks = scales.x.ticks(Math.max(3, Math.floor((f.right - f.left) / 80)));
+    const xTicks = scales.x.ticks(Math.max(3, Math.floor((f.right - f.left) / 80)),
+                                  spec.across.format === 'count');
     const group = svg('g', {class: 'grid'});
     f.yTicks.values.forEach((tick, i) => group.append(
       svg('line', {x1: f.left, x2: f.right, y1: this.y(tick), y2: this.y(tick),

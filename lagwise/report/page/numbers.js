@@ -26,6 +26,13 @@ function scaled(x, step, units) {
   return `${x < 0 ? MINUS : ''}${text}${units[i]}`;
 }
 
+/** As the tables of the program write them: a MB is a million. */
+function bytes(x) {
+  if (x < 1e3) return `${Math.round(x)} B`;
+  if (x < 1e6) return `${(x / 1e3).toFixed(0)} kB`;
+  return x < 1e9 ? `${(x / 1e6).toFixed(1)} MB` : `${(x / 1e9).toFixed(2)} GB`;
+}
+
 function duration(seconds) {
   if (seconds < 60) return `${significant(seconds, 2)} s`;
   const minutes = Math.round(seconds / 60);
@@ -41,7 +48,7 @@ function format(x, kind = 'number') {
     return Math.abs(x) < 1e4 ? x.toLocaleString('en', {maximumFractionDigits: 0})
                              : scaled(x, 1000, ['', 'k', 'M', 'G', 'T']);
   }
-  if (kind === 'bytes') return scaled(x, 1024, [' B', ' KB', ' MB', ' GB', ' TB']);
+  if (kind === 'bytes') return bytes(x);
   if (kind === 'seconds') return duration(x);
   if (kind === 'percent') return `${significant(100 * x, 3)} %`;
   return significant(x, 4);
@@ -50,7 +57,8 @@ function format(x, kind = 'number') {
 /** Numbers beside an axis: as many decimals as tell its ticks apart. */
 function formatTick(x, kind, step) {
   if (kind === 'count' && Math.abs(x) < 1e6 && x === Math.round(x)) return signed(x.toLocaleString('en'));
-  if (kind !== 'number') return format(x, kind);
+  if (kind === 'bytes') return format(x, kind).replace(/\.0+ /, ' ');
+  if (kind !== 'number' && !(kind === 'count' && step < 1)) return format(x, kind);
   if (Math.abs(x) >= 1e4) return format(x, 'count');
   if (step >= 1 || Number.isInteger(x)) return signed(String(x));
   if (!step || step < 1e-6) return significant(x, 3);

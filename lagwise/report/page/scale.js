@@ -21,13 +21,17 @@ class Scale {
     return Number.isFinite(x) && (!this.logarithmic || x > 0);
   }
 
-  /** Where to write numbers, about `count` of them, and the step between them. */
-  ticks(count) {
-    return this.logarithmic ? this.powers(count) : this.steps(count);
+  /** Where to write numbers, about `count` of them, and the step between them. `whole`: what is
+      counted has no halves, so whole numbers, where there are two of them. */
+  ticks(count, whole = false) {
+    if (this.logarithmic) return this.powers(count);
+    const fine = this.steps(niceStep((this.high - this.low) / Math.max(1, count)));
+    if (!whole || fine.step >= 1) return fine;
+    const coarse = this.steps(1);
+    return coarse.values.length > 1 ? coarse : fine;
   }
 
-  steps(count) {
-    const step = niceStep((this.high - this.low) / Math.max(1, count));
+  steps(step) {
     const values = [];
     for (let i = Math.ceil(this.low / step - 1e-9); i * step <= this.high + 1e-9 * step; ++i)
       values.push(Number((i * step).toPrecision(12)));
@@ -40,7 +44,7 @@ class Scale {
     const power = (x) => Math.log(x) / Math.log(root);
     const first = Math.ceil(power(this.low) - 1e-9);
     const last = Math.floor(power(this.high) + 1e-9);
-    if (last <= first) return this.steps(count);
+    if (last <= first) return this.steps(niceStep((this.high - this.low) / Math.max(1, count)));
     const every = Math.max(1, Math.ceil((last - first + 1) / (count + 1)));
     const values = [];
     for (let i = first; i <= last; i += every)
