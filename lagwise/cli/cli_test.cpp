@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -27,6 +28,14 @@ void break_memory() { throw std::bad_alloc(); }
 void break_lines() { throw std::runtime_error("first\n  second\n"); }
 void break_oddly() { throw 42; }
 void break_torch() { TORCH_CHECK(false, "rotate: expected x [B, H, N, D], got [3]"); }
+void break_allocation() {
+  TORCH_CHECK(false, "[enforce fail at alloc_cpu.cpp:75] err == 0. ",
+              "DefaultCPUAllocator: can't allocate memory");
+}
+void break_path() {
+  throw std::filesystem::filesystem_error("cannot create directories", "/proc/x",
+                                          std::make_error_code(std::errc::io_error));
+}
 void break_nested() {
   try {
     break_data();
@@ -47,6 +56,8 @@ void add_break(CLI::App& app) {
   verb->add_subcommand("lines")->callback(break_lines);
   verb->add_subcommand("oddly")->callback(break_oddly);
   verb->add_subcommand("torch")->callback(break_torch);
+  verb->add_subcommand("allocation")->callback(break_allocation);
+  verb->add_subcommand("path")->callback(break_path);
   verb->add_subcommand("nested")->callback(break_nested);
   verb->add_subcommand("need")->add_option("--it")->required();
 }
@@ -73,6 +84,8 @@ TEST(Program, MapsEachFailureToItsExitCodeAndOneLine) {
   expect_failure({"break", "oddly"}, 1,
                  "failed with something that is no std::exception");
   expect_failure({"break", "nested"}, 1, "could not start");
+  expect_failure({"break", "allocation"}, 1, "out of memory");
+  expect_failure({"break", "path"}, 1, "cannot use /proc/x: Input/output error");
 }
 
 TEST(Program, ShowsAnErrorOfTorchWithoutItsBacktrace) {
@@ -120,6 +133,14 @@ TEST(Program, SaysThatAnOptionBelongsAfterItsVerb) {
       {"--threads", "2", "bench", "linear"}, 2,
       "'--threads' is no option of lagwise; those of a verb belong after it: "
       "break, doctor, bench (see lagwise --help)");
+}
+
+TEST(Program, HelpsWithAVerb) {
+  EXPECT_EQ(lagwise({"help", "doctor"}).out, lagwise({"doctor", "--help"}).out);
+  EXPECT_EQ(lagwise({"help", "bench", "linear"}).out,
+            lagwise({"bench", "linear", "--help"}).out);
+  EXPECT_EQ(lagwise({"help"}).out, lagwise({"--help"}).out);
+  EXPECT_EQ(lagwise({"help"}).code, 0);
 }
 
 TEST(Program, AsksForAVerb) {

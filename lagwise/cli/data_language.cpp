@@ -1,6 +1,9 @@
 // `lagwise data language`: text as bytes.
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <vector>
 
@@ -39,6 +42,24 @@ void write(const data::ByteCorpus& corpus, data::ShardSetWriter& writer,
   }
 }
 
+/// Which files of a folder were read, and how many were not.
+void print_files(const std::string& path, const data::ByteCorpus& corpus) {
+  namespace fs = std::filesystem;
+  constexpr size_t kMost = 10;
+  std::error_code failed;
+  if (!fs::is_directory(path, failed) || corpus.files().empty()) return;
+  size_t all = 0;
+  for (fs::recursive_directory_iterator at(path, failed), end; !failed && at != end;
+       at.increment(failed))
+    all += at->is_regular_file(failed);
+  const std::vector<std::string> read = corpus.files();
+  std::string names;
+  for (size_t i = 0; i < std::min(read.size(), kMost); ++i)
+    names += " " + fs::path(read[i]).lexically_relative(path).string();
+  if (read.size() > kMost) names += " ..";
+  fmt::print("read {} of {} files:{}\n", read.size(), all, names);
+}
+
 void run(const Flags& flags) {
   const data::ByteCorpus corpus(flags.path, flags.valid, flags.test);
   PreparedSet set(flags.out, "language");
@@ -48,6 +69,7 @@ void run(const Flags& flags) {
     write(corpus, writer, set);
     writer.commit();
   }
+  print_files(flags.path, corpus);
   set.finish();
 }
 

@@ -48,12 +48,12 @@ void make_set(const Flags& flags) {
 
 /// The same rows as the set, as the Long Range Arena's own tables.
 void make_tables(const Flags& flags) {
-  const Interruption interruption;
+  const StopSignal listening;
   data::NewFolder folder(flags.out);
   data::ListopsGenerator generator(flags.making.seed, flags.making.rules);
   const auto write = [&](const char* name, int64_t rows) {
     data::write_listops(folder.path() + "/" + name, generator, rows);
-    Interruption::check("stopped; nothing was written");
+    StopSignal::check("stopped; nothing was written");
   };
   write("basic_test.tsv", flags.making.test);
   write("basic_val.tsv", flags.making.valid);

@@ -43,7 +43,7 @@ struct Data : ::testing::Test {
     EXPECT_EQ(outcome.err, "");
     EXPECT_THAT(outcome.out, HasSubstr("hash "));
     said = outcome.out;
-    EXPECT_NO_THROW(data::ShardSet(set).verify());
+    EXPECT_NO_THROW(data::ShardSet{set});
   }
 };
 
@@ -175,7 +175,27 @@ TEST_F(Data, KeepsTheEarlierSetWhenItFails) {
   put(folder / "rows.tsv", "3\t3\n4\t[NIM 2 ]\n");
   EXPECT_EQ(lagwise({"data", "listops", folder / "rows.tsv", "--out", set}).code, 3);
   EXPECT_EQ(contents(set + "/train.bin"), before);
-  EXPECT_NO_THROW(data::ShardSet(set).verify());
+  EXPECT_NO_THROW(data::ShardSet{set});
+}
+
+TEST_F(Data, SaysWhichFilesItRead) {
+  put(folder / "texts/b.txt", std::string(100, 'b'));
+  put(folder / "texts/a/c.txt", std::string(100, 'c'));
+  put(folder / "texts/readme.md", "not read");
+  make({"language", folder / "texts"});
+  EXPECT_THAT(said, ::testing::StartsWith("read 2 of 3 files: a/c.txt b.txt\n"));
+}
+
+TEST_F(Data, RefusesASecondWriterOfTheSameSet) {
+  make(kSmallListops);
+  const std::string before = contents(set + "/train.bin");
+  const data::NewFolder first(set);
+  const Outcome second = lagwise(
+      {"data", "listops", "--train", "1", "--valid", "1", "--test", "1", "--out", set});
+  EXPECT_EQ(second.code, 1);
+  EXPECT_EQ(second.err, "lagwise: another process is writing " + set + "\n");
+  EXPECT_EQ(contents(set + "/train.bin"), before);
+  EXPECT_TRUE(fs::exists(first.path()));
 }
 
 TEST_F(Data, NeverReplacesAFolderOfSomethingElse) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "lagwise/cli/blas_core.h"
 #include "lagwise/cli/machine.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/cli/versions.h"
@@ -59,6 +60,7 @@ std::vector<Fact> facts() {
       {"versions", "torch", torch_version()},
       {"versions", "highway", highway_version()},
       {"versions", "blas", or_unknown(blas())},
+      {"versions", "blas_core", or_unknown(blas_core())},
       {"machine", "cpu", or_unknown(cpu_model())},
       {"machine", "cores", cores()},
       {"machine", "memory_bytes", ram.bytes},
@@ -96,6 +98,18 @@ Feature fast_blas() {
           "install libopenblas0-pthread"};
 }
 
+Feature fitting_blas() {
+  constexpr const char* kName = "BLAS for this CPU";
+  const std::string core = blas_core(), warning = blas_warning(core, this_cpu());
+  if (core.empty()) return {kName, false, "only OpenBLAS says what it runs"};
+  if (!warning.empty()) return {kName, false, warning};
+  const bool ours = environment("LAGWISE_BLAS_CORE") == core;
+  return {kName, true,
+          fmt::format(
+              "kernels for {}{}", core,
+              ours ? ", which lagwise chose; elsewhere set OPENBLAS_CORETYPE" : "")};
+}
+
 Feature all_cores() {
   const int64_t threads = at::get_num_threads(), all = cores();
   if (threads >= all) return {"all cores", true, fmt::format("{} threads", threads)};
@@ -120,6 +134,7 @@ std::vector<Feature> features() {
       simd_feature("AVX-512", "AVX3", "avx512f"),
       all_cores(),
       fast_blas(),
+      fitting_blas(),
       python_operators(),
   };
 }

@@ -115,10 +115,21 @@ class Eval {
     say(fmt::format("-> {}\n\n", file));
   }
 
+  /// A model that answers NaN has no loss to print or keep.
+  void need_finite(double loss) {
+    if (std::isfinite(loss)) return;
+    progress_.clear();
+    throw Diverged(
+        fmt::format("the loss of {}, step {}, on {} is not finite: its weights are "
+                    "not, or too large",
+                    run_.folder, run_.step, split_));
+  }
+
   void metric() {
     const Evaluation found =
         evaluate(*run_.model, *run_.task, run_.draw(), split_, flags_.examples, 16,
                  showing(run_.task->metric()));
+    need_finite(found.loss);
     say(metric_text(found));
     const int64_t of_all = run_.task->size(split_);
     keep("metric", metric_json(found, run_.step, of_all),
@@ -138,6 +149,7 @@ class Eval {
         const LossByPosition found = loss_by_position(
             *run_.model, *run_.task, run_.draw(), split_, lengths.back(),
             flags_.windows, showing("loss by position"), lengths);
+        for (const PositionLoss& span : found.spans) need_finite(span.loss);
         say(position_text(found));
         return keep("position", position_json(found, run_.step));
       } catch (const std::invalid_argument& refusal) {  // a table of the encoding's
@@ -159,6 +171,7 @@ class Eval {
     const LossAlongStream found =
         loss_along_stream(*run_.model, *run_.task, run_.draw(), split_, flags_.to,
                           flags_.chunk, showing("stream"));
+    for (const StreamPoint& point : found.points) need_finite(point.loss);
     say(stream_text(found));
     // Single tokens time decoding, as `lagwise compare` does: no curve for a chart.
     keep(flags_.chunk == 1 ? "decode" : "stream", stream_json(found, run_.step));

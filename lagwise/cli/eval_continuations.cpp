@@ -42,7 +42,7 @@ void save(const std::string& folder, const Run& run, const ContinuationPlan& pla
                         music.prompt,
                         music_json(scheme, music, run.model->config().length)};
     write_card(folder, run, plan.sampling, sample);
-    write_music(std::filesystem::path(folder) / card_name(sample, plan.sampling.seed),
+    write_music(std::filesystem::path(folder) / card_name(sample, plan.sampling),
                 scheme, music, false);
   }
 }

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iostream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "lagwise/cli/eval_lengths.h"
 #include "lagwise/cli/eval_text.h"
@@ -66,6 +69,32 @@ class TrainedRun : public ::testing::Test {
 };
 
 TempFolder* TrainedRun::folder_ = nullptr;
+
+TEST_F(TrainedRun, HasNoLossWhereAWeightIsNaN) {
+  namespace fs = std::filesystem;
+  const std::string broken = *folder_ / "broken",
+                    state = "/checkpoints/00000006/state.json";
+  fs::remove_all(broken);
+  fs::copy(run(), broken, fs::copy_options::recursive);
+  std::string bytes = contents(broken + "/checkpoints/00000006/model.safetensors");
+  bytes.replace(bytes.size() - 4, 4, std::string("\0\0\xC0\x7F", 4));
+  put(broken + "/checkpoints/00000006/model.safetensors", bytes);
+  const Outcome damaged = lagwise({"eval", broken});
+  EXPECT_EQ(damaged.code, 3);
+  EXPECT_THAT(damaged.err, HasSubstr("00000006/model.safetensors: expected the hash"));
+  json old = json::parse(contents(broken + state));  // of a version without hashes
+  old.erase("files"), old.erase("fnv1a");
+  put(broken + state, old.dump());
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{}, {"--stream", "--to", "64"}}) {
+    std::vector<std::string> words = {"eval", broken};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = lagwise(words);
+    EXPECT_EQ(outcome.code, 4);
+    EXPECT_THAT(outcome.err, HasSubstr(broken + ", step 6, on test is not finite"));
+    EXPECT_THAT(outcome.out, Not(HasSubstr("nan")));
+  }
+}
 
 TEST_F(TrainedRun, IsJudgedByMetricAndByPosition) {
   const Outcome outcome = lagwise({"eval", run(), "--windows", "5"});
@@ -227,11 +256,11 @@ TEST_F(TrainedRun, KeepsACardOfWhatItWrote) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const json all = json::parse(outcome.out);
   ASSERT_EQ(all["samples"].size(), 2U);
-  EXPECT_EQ(all["samples"][1], json::parse(contents(out + "/line-9-seed0-2.json")));
+  EXPECT_EQ(all["samples"][1], json::parse(contents(out + "/line-9-seed0-k5-2.json")));
   EXPECT_EQ(all["samples"][0]["prompt"], "line 9");
   EXPECT_EQ(all["samples"][0]["top_k"], 5);
   EXPECT_EQ(all["samples"][0]["tokens"].size(), 30U);
-  EXPECT_EQ(contents(out + "/line-9-seed0-1.txt"),
+  EXPECT_EQ(contents(out + "/line-9-seed0-k5-1.txt"),
             "line 9" + all["samples"][0]["text"].get<std::string>() + "\n");
 }
 
@@ -310,11 +339,51 @@ TEST(EvalText, JudgesByTheInterval) {
   EXPECT_THAT(verdict(part), HasSubstr("cannot tell"));
 }
 
+TEST_F(TrainedRun, RefusesWhatItCannotReadOrWriteBeforeItWrites) {
+  const auto refused = [&](int code, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"generate", run(), "--length", "4"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = lagwise(words);
+    EXPECT_EQ(outcome.code, code);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
+    return outcome.err;
+  };
+  EXPECT_THAT(refused(3, {"--prompt-file", *folder_ / "corpus"}),
+              HasSubstr("corpus: expected a file, got a folder"));
+  EXPECT_THAT(refused(3, {"--prompt-file", *folder_ / "none"}),
+              HasSubstr("none: expected a readable file: No such file"));
+  EXPECT_THAT(refused(1, {"--out", *folder_ / "linear.toml"}),
+              HasSubstr("cannot make the folder " + *folder_ / "linear.toml: "));
+  EXPECT_THAT(refused(1, {"--out", "/proc/x"}),
+              HasSubstr("cannot make the folder /proc/x: "));
+}
+
+TEST_F(TrainedRun, ReadsAPromptFromStdin) {
+  std::istringstream in("line 4");
+  std::streambuf* const before = std::cin.rdbuf(in.rdbuf());
+  const Outcome outcome =
+      lagwise({"generate", run(), "--length", "4", "--prompt-file", "-"});
+  std::cin.rdbuf(before);
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.out, StartsWith("line 4"));
+  EXPECT_THAT(outcome.err, StartsWith("4 tokens in "));
+}
+
+TEST(GenerateCard, IsNamedApartForOtherSettingsAndLongPrompts) {
+  const Sample sample{0, "x", "", {}};
+  EXPECT_EQ(card_name(sample, {.temperature = 0.5, .seed = 3}), "x-seed3-t0.5-1");
+  EXPECT_EQ(card_name(sample, {.top_k = 40, .top_p = 0.9}), "x-seed0-k40-p0.9-1");
+  const std::string same(40, 'a');
+  EXPECT_NE(card_name({0, same + "b", "", {}}, {}),
+            card_name({0, same + "c", "", {}}, {}));
+}
+
 TEST(GenerateCard, IsNamedForPromptSeedAndIndex) {
-  EXPECT_EQ(card_name({2, "To be, or NOT to be?", "", {}}, 7),
+  EXPECT_EQ(card_name({2, "To be, or NOT to be?", "", {}}, {.seed = 7}),
             "to-be-or-not-to-be-seed7-3");
-  EXPECT_EQ(card_name({0, "", "", {}}, 0), "no-prompt-seed0-1");
-  EXPECT_EQ(card_name({0, "songs/My Song.mid", "", {}}, 0), "my-song-seed0-1");
+  EXPECT_EQ(card_name({0, "", "", {}}, {}), "no-prompt-seed0-1");
+  EXPECT_EQ(card_name({0, "songs/My Song.mid", "", {}}, {}), "my-song-seed0-1");
 }
 
 }  // namespace

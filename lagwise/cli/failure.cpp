@@ -5,10 +5,12 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <new>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <typeinfo>
 
 #include "lagwise/cli/program.h"
@@ -39,11 +41,22 @@ std::string one_line(const std::string& text) {
   return line;
 }
 
+// torch has no exception of its own for it.
+bool is_out_of_memory(const c10::Error& error) {
+  return std::string_view(error.what_without_backtrace()).find("DefaultCPUAllocator") !=
+         std::string_view::npos;
+}
+
 std::string message(const std::exception& error) {
   // torch's what() goes on with a backtrace.
   if (const auto* torch = dynamic_cast<const c10::Error*>(&error))
-    return one_line(torch->what_without_backtrace());
+    return is_out_of_memory(*torch) ? "out of memory"
+                                    : one_line(torch->what_without_backtrace());
   if (dynamic_cast<const std::bad_alloc*>(&error)) return "out of memory";
+  // libstdc++ says "filesystem error: cannot create directories: .. [x]".
+  if (const auto* file = dynamic_cast<const std::filesystem::filesystem_error*>(&error))
+    return one_line("cannot use " + file->path1().string() + ": " +
+                    file->code().message());
   return one_line(error.what());
 }
 

@@ -7,10 +7,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 #include <memory>
 #include <stdexcept>
@@ -45,37 +48,43 @@ struct GenerateFlags {
   bool json = false, silent = false;
 };
 
-/// The run; without its data where that is gone and the tokens are bytes anyway.
-Run open_to_write(const RunFlags& flags) {
-  try {
-    return open(flags);
-  } catch (const DataError&) {
-    Run run = open(flags, false);
-    if (run.recipe.data.task.substr(0, run.recipe.data.task.find(':')) != "language")
-      throw;
-    return run;
-  }
+/// What a file holds; of "-" what comes from stdin.
+std::string contents(const std::string& file) {
+  if (file == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored))
+    throw DataError(file, -1, "a file, got a folder");
+  std::ifstream in(file, std::ios::binary);  // a pipe will do
+  if (!in)
+    throw DataError(file, -1, std::string("a readable file: ") + std::strerror(errno));
+  return {std::istreambuf_iterator<char>(in), {}};
 }
 
-std::string contents(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);  // a pipe will do
-  std::string text(std::istreambuf_iterator<char>(in), {});
-  if (!in.good() && !in.eof()) throw DataError(file, -1, "a file that can be read");
-  return text;
+/// Before the work, so that a wrong name costs nothing.
+void make_folder(const std::string& folder) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (!failed && !std::filesystem::is_directory(folder, failed) && !failed)
+    failed = std::make_error_code(std::errc::not_a_directory);
+  if (failed)
+    throw std::runtime_error("cannot make the folder " + folder + ": " +
+                             failed.message());
 }
 
 class Generate {
  public:
   explicit Generate(const GenerateFlags& flags)
-      : flags_(flags), run_(open_to_write(flags.run)), prompt_(flags.prompt) {
+      : flags_(flags), run_(open(flags.run, false)), prompt_(flags.prompt) {
     if (data::is_midi_name(flags.prompt_file))
       prompt_ = flags.prompt_file;  // the task reads it
     else if (!flags.prompt_file.empty())
       prompt_ = contents(flags.prompt_file);
+    if (!flags.out.empty()) make_folder(flags.out);
+    find_text();
     sampling_ = {flags.temperature, flags.top_k, flags.top_p,
                  static_cast<uint64_t>(flags.seed)};
     listens_ = run_.model->config().model == "encoder_decoder";
-    scheme_ = run_.task ? run_.task->music() : nullptr;
+    scheme_ = text_->music();
     live_ = !flags_.json && !listens_ && !scheme_;
     if (scheme_ && data::is_midi_name(prompt_)) like_ = data::read_smf(prompt_);
   }
@@ -85,7 +94,7 @@ class Generate {
     const StopSignal listening;
     if (live_) begin_sample(0);
     const Written written = write_on(
-        *run_.model, run_.task.get(), run_.draw(), writing,
+        *run_.model, text_, run_.draw(), writing,
         [&](const std::vector<int64_t>& tokens) { return took(tokens, writing); });
     progress_.clear();
     const std::vector<Sample> samples = samples_of(written);
@@ -98,15 +107,14 @@ class Generate {
   }
 
  private:
-  std::vector<int64_t> encode(const std::string& text) const {
-    if (run_.task) return run_.task->encode(text);
-    return {reinterpret_cast<const uint8_t*>(text.data()),
-            reinterpret_cast<const uint8_t*>(text.data()) + text.size()};
-  }
-
-  std::string decode(const std::vector<int64_t>& tokens) const {
-    if (run_.task) return run_.task->decode(tokens);
-    return {tokens.begin(), tokens.end()};
+  /// What the tokens stand for. The checkpoint knows it; the data is read only where
+  /// the prompt is a piece of it.
+  void find_text() {
+    own_text_ = make_token_text(run_.recipe.data.task, run_.words);
+    text_ = own_text_.get();
+    if (text_ && !text_->asks_for_data(prompt_)) return;
+    open_later(run_);
+    text_ = run_.task.get();
   }
 
   MusicSample music_sample(const Sample& sample) const {
@@ -118,7 +126,7 @@ class Generate {
     std::string files = write_card(flags_.out, run_, sampling_, sample);
     if (scheme_) {
       const auto path =
-          std::filesystem::path(flags_.out) / card_name(sample, sampling_.seed);
+          std::filesystem::path(flags_.out) / card_name(sample, sampling_);
       const MusicFiles music =
           write_music(path.string(), *scheme_, music_sample(sample), !flags_.silent);
       files += " " + music.midi + (music.wav.empty() ? "" : " " + music.wav);
@@ -128,7 +136,7 @@ class Generate {
 
   /// What is given: of a MIDI file, as much as is asked for.
   std::vector<int64_t> prompt_tokens() const {
-    std::vector<int64_t> tokens = encode(prompt_);
+    std::vector<int64_t> tokens = text_->encode(prompt_);
     if (flags_.prompt_tokens > 0)
       tokens.resize(std::min(tokens.size(), static_cast<size_t>(flags_.prompt_tokens)));
     return tokens;
@@ -142,8 +150,8 @@ class Generate {
     const auto count = static_cast<size_t>(flags_.count);
     if (!listens_) {
       // A language model needs something to go on from: text begins after a line break.
-      const bool empty = tokens.empty() && !(run_.task && run_.task->grammar());
-      writing.prompts.assign(count, empty ? encode("\n") : tokens);
+      const bool empty = tokens.empty() && !text_->grammar();
+      writing.prompts.assign(count, empty ? text_->encode("\n") : tokens);
       return writing;
     }
     if (tokens.empty())
@@ -178,7 +186,7 @@ class Generate {
                       static_cast<double>((steps_ - 1) * std::ssize(tokens)) / seconds),
           static_cast<double>(steps_) / static_cast<double>(writing.length));
     if (live_ && tokens[0] >= 0) {
-      fmt::print("{}", utf8_.feed(decode({tokens[0]})));
+      fmt::print("{}", utf8_.feed(text_->decode({tokens[0]})));
       std::fflush(stdout);
     }
     return !StopSignal::asked();
@@ -188,7 +196,7 @@ class Generate {
     std::vector<Sample> samples;
     for (const std::vector<int64_t>& tokens : written.tokens) {
       samples.push_back({static_cast<int64_t>(samples.size()), shown_text(prompt_),
-                         shown_text(decode(tokens)), tokens, prompt_tokens()});
+                         shown_text(text_->decode(tokens)), tokens, prompt_tokens()});
       if (scheme_)
         samples.back().music = music_json(*scheme_, music_sample(samples.back()),
                                           run_.model->config().length);
@@ -230,16 +238,19 @@ class Generate {
 
   void report(const Written& written, const Writing& writing) const {
     fmt::print(stderr,
-               "{} tokens each of {} in {:.2f} s: {:.0f} tokens/s; a prompt of {} in "
+               "{} tokens{} in {:.2f} s: {:.0f} tokens/s; a prompt of {} in "
                "{:.2f} s; state {:.1f} kB\n",
-               written.steps, written.tokens.size(), written.seconds, rate(written),
-               writing.prompts[0].size(), written.prompt_seconds,
-               static_cast<double>(written.state_bytes) / 1e3);
+               written.steps,
+               flags_.count > 1 ? fmt::format(" each of {} samples", flags_.count) : "",
+               written.seconds, rate(written), writing.prompts[0].size(),
+               written.prompt_seconds, static_cast<double>(written.state_bytes) / 1e3);
   }
 
   const GenerateFlags& flags_;
   Run run_;
   std::string prompt_;
+  std::unique_ptr<TokenText> own_text_;  ///< where no data was read
+  const TokenText* text_ = nullptr;
   Sampling sampling_;
   bool listens_ = false;  ///< the prompt is heard, not continued
   bool live_ = false;     ///< the first sample is printed as it comes
@@ -282,7 +293,8 @@ void add_generate(CLI::App& app) {
       "What to go on from: a text; of music, a MIDI file or a piece such as test:3; of "
       "harmonise, the soprano to answer: \"C5:4 D5:8\", or valid:3 for that of a "
       "chorale");
-  verb->add_option("--prompt-file", flags->prompt_file, "The same, from a file")
+  verb->add_option("--prompt-file", flags->prompt_file,
+                   "The same, from a file; - from stdin")
       ->check(file_name())
       ->excludes(prompt);
   verb->add_option("--prompt-tokens", flags->prompt_tokens,

@@ -1,9 +1,12 @@
 #include "lagwise/cli/generate_card.h"
 
+#include <fmt/format.h>
+
 #include <cctype>
 #include <filesystem>
 
 #include "lagwise/data/atomic_file.h"
+#include "lagwise/data/fnv1a.h"
 #include "lagwise/data/music_corpus.h"
 #include "lagwise/models/model.h"
 
@@ -32,15 +35,19 @@ Json card_json(const Run& run, const Sampling& sampling, const Sample& sample) {
   return card;
 }
 
-std::string card_name(const Sample& sample, uint64_t seed) {
+std::string card_name(const Sample& sample, const Sampling& sampling) {
   constexpr size_t kMost = 32;
   // Of a MIDI file, the name without its folders.
   const std::string text = data::is_midi_name(sample.prompt)
                                ? std::filesystem::path(sample.prompt).stem().string()
                                : sample.prompt;
   std::string name;
+  bool cut = false;
   for (const char c : text) {
-    if (name.size() >= kMost) break;
+    if (name.size() >= kMost) {
+      cut = true;
+      break;
+    }
     const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0;
     if (plain)
       name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -49,14 +56,21 @@ std::string card_name(const Sample& sample, uint64_t seed) {
   }
   while (name.ends_with('-')) name.pop_back();
   if (name.empty()) name = "no-prompt";
-  return name + "-seed" + std::to_string(seed) + "-" + std::to_string(sample.index + 1);
+  if (cut) name += "-" + data::hash_text(data::fnv1a(data::bytes_of(text))).substr(12);
+  const Sampling plain;
+  name += fmt::format("-seed{}", sampling.seed);
+  if (sampling.temperature != plain.temperature)
+    name += fmt::format("-t{:g}", sampling.temperature);
+  if (sampling.top_k != plain.top_k) name += fmt::format("-k{}", sampling.top_k);
+  if (sampling.top_p != plain.top_p) name += fmt::format("-p{:g}", sampling.top_p);
+  return fmt::format("{}-{}", name, sample.index + 1);
 }
 
 std::string write_card(const std::string& folder, const Run& run,
                        const Sampling& sampling, const Sample& sample) {
   std::filesystem::create_directories(folder);
   const std::filesystem::path path =
-      std::filesystem::path(folder) / card_name(sample, sampling.seed);
+      std::filesystem::path(folder) / card_name(sample, sampling);
   data::replace_file(path.string() + ".txt", sample.prompt + sample.text + "\n");
   data::replace_file(path.string() + ".json",
                      card_json(run, sampling, sample).dump(2) + "\n");

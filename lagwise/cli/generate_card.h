@@ -23,9 +23,11 @@ struct Sample {
 nlohmann::ordered_json card_json(const Run& run, const Sampling& sampling,
                                  const Sample& sample);
 
-/// A name for its files that is the same for the same prompt, seed and index, whatever
-/// the run: "to-be-or-not-to-be-seed1-2".
-std::string card_name(const Sample& sample, uint64_t seed);
+/// A name for its files that is the same for the same prompt, settings and index,
+/// whatever the run: "to-be-or-not-to-be-seed1-2", or "..-seed1-t0.5-k40-p0.9-2" where
+/// temperature, top k and top p are not what they are unless given. A prompt that is
+/// cut short has its hash behind it.
+std::string card_name(const Sample& sample, const Sampling& sampling);
 
 /// Writes FOLDER/NAME.txt (prompt and text) and FOLDER/NAME.json (the card); returns
 /// the path of the text.

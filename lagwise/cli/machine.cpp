@@ -53,6 +53,8 @@ std::vector<std::string> names_of(int64_t targets) {
 
 std::string cpu_model() { return field_of("/proc/cpuinfo", "model name"); }
 
+std::string cpu_vendor() { return field_of("/proc/cpuinfo", "vendor_id"); }
+
 bool cpu_has(std::string_view feature) {
   const auto& all = all_cpu_features();
   return std::find(all.begin(), all.end(), feature) != all.end();

@@ -44,7 +44,7 @@ std::string report_text(const data::MidiReport& report) {
   const data::SmfRepairs& repairs = report.repairs;
   if (repairs.unpaired_ons + repairs.unpaired_offs + repairs.empty_notes > 0)
     text += fmt::format(
-        "repaired: {} notes without an end, {} ends without a note, {} notes without "
+        "dropped: {} notes without an end, {} ends without a note, {} notes without "
         "length\n",
         repairs.unpaired_ons, repairs.unpaired_offs, repairs.empty_notes);
   return text;

@@ -9,6 +9,7 @@
 #include "lagwise/cli/program.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/data/grooves.h"
+#include "lagwise/data/music_corpus.h"
 #include "lagwise/data/smf.h"
 #include "lagwise/data/testing_files.h"
 
@@ -81,6 +82,51 @@ TEST_F(MusicRun, GoesOnFromAMidiFile) {
   const data::Music music = data::read_smf(card.replace_extension(".mid"));
   EXPECT_EQ(contents(card), contents(again.replace_extension(".mid")));
   EXPECT_EQ(std::ranges::count(contents(card.replace_extension(".tokens")), '\n'), 100);
+}
+
+TEST_F(MusicRun, WritesWithoutTheDataItWasTrainedOn) {
+  const std::string set = *folder_ / "set", recipe = *folder_ / "set.toml",
+                    song = *folder_ / "other.mid", trained = *folder_ / "on-set";
+  data::write_music_set(set, data::make_groove_corpus(2, 20, 1, "groove:velocities=3"));
+  data::write_smf(song, data::Grooves().song(5));
+  put(recipe,
+      "[model]\nlayers = 1\ndim = 16\nheads = 2\n"
+      "[data]\ntask = \"music\"\nlength = 32\npath = \"" +
+          set + "\"\n[train]\nsteps = 2\nbatch = 2\nthreads = 1\n");
+  ASSERT_EQ(lagwise({"train", recipe, "--out", trained}).code, 0);
+  const auto write = [&](const std::string& prompt) {
+    return lagwise({"generate", trained, "--prompt", prompt, "--length", "20",
+                    "--no-sound", "--json"});
+  };
+  const auto tokens = [](const Outcome& outcome) {
+    return json::parse(outcome.out)["samples"][0]["tokens"];
+  };
+  const json before = tokens(write(song));
+  std::filesystem::rename(set, set + "-moved");
+  const Outcome after = write(song);
+  ASSERT_EQ(after.code, 0) << after.err;
+  EXPECT_EQ(tokens(after), before);
+  const Outcome piece = write("test:0");
+  EXPECT_EQ(piece.code, 3);
+  EXPECT_THAT(piece.err, HasSubstr(set + ": expected the data of " + trained +
+                                   ", and nothing is there; --data says where"));
+  const Outcome judged = lagwise({"eval", trained});
+  EXPECT_EQ(judged.code, 3);
+  EXPECT_THAT(judged.err, HasSubstr("--data says where"));
+  EXPECT_EQ(lagwise({"generate", trained, "--prompt", "test:0", "--length", "20",
+                     "--data", set + "-moved", "--no-sound"})
+                .code,
+            0);
+}
+
+TEST_F(MusicRun, RefusesASilentPrompt) {
+  data::Music silence = data::Grooves().song(0);
+  for (data::Track& track : silence.tracks) track.notes.clear();
+  data::write_smf(*folder_ / "silence.mid", silence);
+  const Outcome outcome =
+      lagwise({"generate", run(), "--prompt", *folder_ / "silence.mid"});
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("silence.mid: expected notes to go on from"));
 }
 
 TEST_F(MusicRun, IsJudgedByItsContinuations) {

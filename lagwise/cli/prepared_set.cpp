@@ -28,7 +28,7 @@ PreparedSet::PreparedSet(const std::string& out, const std::string& task)
     : folder_(out), task_(task), progress_("lagwise data " + task) {}
 
 void PreparedSet::step(double done) {
-  Interruption::check("stopped; nothing was written");
+  StopSignal::check("stopped; nothing was written");
   progress_.update(done, fmt::format("{} sequences", ++sequences_));
 }
 

@@ -5,15 +5,15 @@
 #include <string>
 
 #include "lagwise/cli/checks.h"
-#include "lagwise/cli/interruption.h"
 #include "lagwise/cli/progress.h"
+#include "lagwise/cli/stop_signal.h"
 #include "lagwise/data/examples.h"
 #include "lagwise/data/new_folder.h"
 
 namespace lagwise::cli {
 
 /// A set that is being made: into a folder that appears when it is whole, with a
-/// progress bar. SIGINT ends it, and leaves nothing.
+/// progress bar. Ctrl-C ends it, and leaves nothing.
 class PreparedSet {
  public:
   PreparedSet(const std::string& out, const std::string& task);
@@ -27,7 +27,7 @@ class PreparedSet {
   void finish();
 
  private:
-  Interruption interruption_;
+  StopSignal listening_;
   data::NewFolder folder_;
   std::string task_;
   Progress progress_;

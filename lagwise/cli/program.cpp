@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <iostream>
 #include <stdexcept>
@@ -150,6 +152,13 @@ void refuse_count(const CLI::App& program, const CLI::ArgumentMismatch& error) {
   }
 }
 
+// "help bench linear" is "bench linear --help".
+void take_help(std::vector<std::string>& words) {
+  if (words.empty() || words.front() != "help") return;
+  words.erase(words.begin());
+  words.emplace_back("--help");
+}
+
 void run(CLI::App& program, const std::vector<AddVerb>& verbs,
          std::vector<std::string> words) {
   program.set_version_flag("--version", version_line(), "Print the version and exit");
@@ -160,6 +169,7 @@ void run(CLI::App& program, const std::vector<AddVerb>& verbs,
   program.fallthrough();  // verbs inherit it: --trace may stand behind them
   for (AddVerb add : verbs) add(program);
 
+  take_help(words);
   check_verbs(program, words);
   std::reverse(words.begin(), words.end());  // the order CLI11 wants
   try {
@@ -177,6 +187,18 @@ void run(CLI::App& program, const std::vector<AddVerb>& verbs,
   }
 }
 
+/// What was printed and could not be written, a disk being full, is a failure too:
+/// whoever reads the output would take it for whole.
+int flushed(int code) {
+  errno = 0;
+  std::cout.flush();
+  const bool whole = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout;
+  if (whole || code != kOk) return code;
+  const std::string reason = errno != 0 ? std::strerror(errno) : "a write failed";
+  std::cerr << "lagwise: cannot write the output: " << reason << std::endl;
+  return kOther;
+}
+
 }  // namespace
 
 int run_program(const std::vector<AddVerb>& verbs, std::vector<std::string> words) {
@@ -191,9 +213,7 @@ int run_program(const std::vector<AddVerb>& verbs, std::vector<std::string> word
   } catch (...) {
     code = report_failure(std::current_exception(), trace, std::cerr);
   }
-  std::cout.flush();
-  std::fflush(stdout);
-  return code;
+  return flushed(code);
 }
 
 }  // namespace lagwise::cli

@@ -1,6 +1,5 @@
 #include "lagwise/cli/progress_line.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,13 +24,14 @@ void ProgressLine::show(const std::string& what, double fraction) {
   const auto now = std::chrono::steady_clock::now();
   if (!isatty(STDERR_FILENO) || now - last_ < std::chrono::milliseconds(100)) return;
   last_ = now, shown_ = true;
-  fmt::print(stderr, "\r\033[K{} {}", bar_text(fraction, kWidth), what);
+  // Not fmt::print, which throws where the terminal is gone.
+  std::fputs(("\r\033[K" + bar_text(fraction, kWidth) + " " + what).c_str(), stderr);
   std::fflush(stderr);
 }
 
 void ProgressLine::clear() {
   if (!shown_) return;
-  fmt::print(stderr, "\r\033[K");
+  std::fputs("\r\033[K", stderr);
   std::fflush(stderr);
   shown_ = false;
 }

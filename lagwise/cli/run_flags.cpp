@@ -1,10 +1,20 @@
 #include "lagwise/cli/run_flags.h"
 
+#include <fmt/format.h>
+
 #include "bench/timing.h"
 #include "lagwise/cli/checks.h"
 #include "lagwise/train/threads.h"
 
 namespace lagwise::cli {
+namespace {
+
+void print_notes(Run& run) {
+  for (const std::string& note : run.notes) fmt::print(stderr, "lagwise: {}\n", note);
+  run.notes.clear();
+}
+
+}  // namespace
 
 void add_run_flags(CLI::App& verb, RunFlags& flags) {
   verb.add_option("RUN", flags.run, "The folder of a run")
@@ -23,9 +33,15 @@ void add_run_flags(CLI::App& verb, RunFlags& flags) {
 Run open(const RunFlags& flags, bool with_task) {
   bench::keep_freed_memory();
   Run run = open_run(flags.run, flags.which(), flags.data, with_task);
+  print_notes(run);
   const int64_t threads = run.recipe.train.threads;
   pin_threads(threads > 0 ? threads : usable_cores());
   return run;
+}
+
+void open_later(Run& run) {
+  open_data(run);
+  print_notes(run);
 }
 
 }  // namespace lagwise::cli

@@ -62,6 +62,12 @@ class Child {
     }
   }
 
+  /// Whoever read the output is gone.
+  void stop_reading() {
+    close(from_);
+    from_ = -1;
+  }
+
   void send(int which) const { kill(process_, which); }
 
   /// Its exit code, or minus the signal that ended it.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/timing.h"
+#include "lagwise/cli/blas_core.h"
 #include "lagwise/cli/checks.h"
 #include "lagwise/cli/machine.h"
 #include "lagwise/cli/stop_signal.h"
@@ -49,7 +50,7 @@ void run_train(const TrainFlags& flags) {
       flags.out.empty() ? default_folder(flags.recipe) : flags.out;
   bench::keep_freed_memory();
 
-  const StopSignal listening;
+  const StopSignal listening(true);
   TrainerOptions options;
   options.stop = StopSignal::asked, options.fresh = flags.fresh;
   const std::vector<std::string> simd = usable_simd();
@@ -58,6 +59,9 @@ void run_train(const TrainFlags& flags) {
       {"highway", highway_version()}, {"compiler", compiler_version()},
       {"cpu", cpu_model()},           {"simd", simd.empty() ? "" : simd.front()},
       {"blas", bench::blas_name()}};
+  if (const std::string warning = blas_warning(blas_core(), this_cpu());
+      !warning.empty())
+    fmt::print(stderr, "lagwise: {}\n", warning);
   Trainer trainer(recipe, folder, options);
   if (trainer.finished()) {
     fmt::print("{} is finished: {} steps (--fresh begins anew)\n", folder,

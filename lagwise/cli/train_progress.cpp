@@ -27,7 +27,8 @@ std::string duration_text(double seconds) {
 
 void TrainProgress::keep(const std::string& line) {
   bar_.clear();
-  fmt::print("{}\n", line);
+  // Not fmt::print, which throws where nobody reads: training is to be saved first.
+  std::fputs((line + "\n").c_str(), stdout);
   std::fflush(stdout);
 }
 
@@ -44,6 +45,8 @@ void TrainProgress::starts(int64_t step, int64_t parameters, int64_t threads) {
       "{} parameters, {} thread(s), {}", parameters, threads,
       step == 0 ? "from the start" : fmt::format("going on after step {}", step)));
 }
+
+void TrainProgress::noted(const std::string& line) { keep(line); }
 
 void TrainProgress::stepped(const TrainingLine& line) {
   bar_.show(figures(line),

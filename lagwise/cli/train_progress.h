@@ -17,6 +17,7 @@ class TrainProgress : public TrainListener {
   TrainProgress(int64_t steps, bool terminal) : steps_(steps), terminal_(terminal) {}
 
   void starts(int64_t step, int64_t parameters, int64_t threads) override;
+  void noted(const std::string& line) override;
   void stepped(const TrainingLine& line) override;
   void logged(const TrainingLine& line) override;
   void evaluating(double fraction) override;

@@ -118,6 +118,25 @@ TEST_F(TrainVerb, SavesWhenInterruptedAndGoesOn) {
   EXPECT_THAT(again.output(), HasSubstr("is finished: 160 steps"));
 }
 
+TEST_F(TrainVerb, SavesWhenTheTerminalOrTheReaderIsGone) {
+  train_to_the_end("whole");
+  for (const int signal : {SIGHUP, SIGPIPE}) {
+    const std::string run = "gone" + std::to_string(signal);
+    {
+      Child child(words(run, {"--set", "train.checkpoint_every=1000"}));
+      ASSERT_TRUE(child.read_lines(4));
+      if (signal == SIGHUP)  // once from the shell, once from the system
+        child.send(SIGHUP), child.send(SIGHUP);
+      else
+        child.stop_reading();
+      EXPECT_EQ(child.wait(), 130) << child.output();
+    }
+    EXPECT_FALSE(fs::is_empty(scratch / (run + "/checkpoints")));
+    train_to_the_end(run);
+    expect_same_ends("whole", run);
+  }
+}
+
 TEST_F(TrainVerb, KeepsTheLastCheckpointWhereTheDiskIsFull) {
   train_to_the_end("whole");
   {
@@ -159,6 +178,21 @@ TEST_F(TrainVerb, SaysWhatIsWrongInOneLineWithItsExitCode) {
   EXPECT_THAT(fails(4, "wild", {"--set", "train.lr=1e30"}),
               AllOf(HasSubstr("is not finite at step"), HasSubstr(", first "),
                     HasSubstr("last good checkpoint: ")));
+}
+
+TEST_F(TrainVerb, TrainsOnASetWithoutASplitToJudgeBy) {
+  Child making({"data", "language", scratch / "text.txt", "--valid", "0", "--test", "0",
+                "--out", scratch / "set"});
+  ASSERT_EQ(making.wait(), 0) << making.output();
+  for (const std::string& change : {"data.path=" + scratch / "set",
+                                    std::string("data.task=language:test=0,valid=0")}) {
+    Child child(words("unjudged" + std::to_string(change.size()),
+                      {"--set", change, "--set", "train.steps=4"}));
+    EXPECT_EQ(child.wait(), 0) << child.output();
+    EXPECT_THAT(child.output(),
+                AllOf(HasSubstr("the data has no split valid: nothing is evaluated"),
+                      HasSubstr("done: ")));
+  }
 }
 
 TEST_F(TrainVerb, RefusesACheckpointOfAnotherShape) {

@@ -118,6 +118,12 @@ std::vector<std::string> ByteCorpus::splits() const {
   return names;
 }
 
+std::vector<std::string> ByteCorpus::files() const {
+  std::vector<std::string> names;
+  for (const MappedFile& file : files_) names.push_back(file.name());
+  return names;
+}
+
 const ByteStream& ByteCorpus::split(const std::string& name) const {
   const auto found = splits_.find(name);
   if (found != splits_.end()) return found->second;

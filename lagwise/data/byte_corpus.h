@@ -50,6 +50,9 @@ class ByteCorpus {
   const ByteStream& split(const std::string& name) const;
   std::vector<std::string> splits() const;
 
+  /// The files it was read from; none for a prepared set.
+  std::vector<std::string> files() const;
+
   /// Words of a split as WikiText counts them; 0 for a corpus that defines none.
   int64_t words(const std::string& split) const;
 

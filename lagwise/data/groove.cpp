@@ -282,17 +282,26 @@ class Groove : public TokenScheme {
   Vocabulary vocabulary_;
 };
 
+constexpr int kMostVelocities = 64;
+
 const RegisterTokenScheme kRow({
     .name = "groove",
     .summary = "note-on, note-off and beat-relative time for bass, drums and chords",
     .paper = "arXiv:2105.08399",
     .make = [](Spec& spec) -> std::unique_ptr<TokenScheme> {
       const int64_t velocities = spec.take("velocities", 0);
-      if (velocities < 0 || velocities > 64)
+      if (velocities < 0 || velocities > kMostVelocities)
         throw std::invalid_argument("groove: expected velocities from 0 to 64, got " +
                                     std::to_string(velocities));
       return std::make_unique<Groove>(static_cast<int>(velocities));
     },
+    .variants =
+        [] {
+          std::vector<std::string> texts;
+          for (int many = 0; many <= kMostVelocities; ++many)
+            texts.push_back("groove:velocities=" + std::to_string(many));
+          return texts;
+        },
 });
 
 }  // namespace

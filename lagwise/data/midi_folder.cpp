@@ -41,7 +41,13 @@ std::vector<fs::path> midi_paths(const std::string& folder) {
   std::error_code failed;
   std::vector<fs::path> paths;
   fs::recursive_directory_iterator entry(folder, failed), end;
-  if (failed) throw DataError(folder, -1, "a folder of MIDI files");
+  if (failed) {
+    std::error_code ignored;
+    const std::string why = !fs::exists(folder, ignored) ? "; nothing is there"
+                            : is_midi_name(folder) ? ", got one file: name its folder"
+                                                   : ": " + failed.message();
+    throw DataError(folder, -1, "a folder of MIDI files" + why);
+  }
   for (; entry != end; entry.increment(failed)) {
     if (is_midi_name(entry->path().string()))
       paths.push_back(fs::relative(entry->path(), folder));

@@ -148,7 +148,9 @@ TEST(MidiFolder, IsRefusedWhereNothingCanBeRead) {
   put(folder / "text.mid", "hello");
   EXPECT_THAT(error(), HasSubstr("text.mid, byte 0"));
   EXPECT_THAT(data_error([&] { read_midi_folder(folder / "nowhere", "remi"); }),
-              HasSubstr("expected a folder of MIDI files"));
+              HasSubstr("expected a folder of MIDI files; nothing is there"));
+  EXPECT_THAT(data_error([&] { read_midi_folder(folder / "text.mid", "remi"); }),
+              HasSubstr("got one file: name its folder"));
 }
 
 }  // namespace

@@ -1,18 +1,20 @@
 #pragma once
 
+#include <memory>
 #include <string>
 
 namespace lagwise::data {
 
 /// A folder that appears whole or not at all:
 ///
-///     write into FOLDER.tmp -> commit() renames it to FOLDER
+///     lock FOLDER.lock -> write into FOLDER.tmp -> commit() renames it to FOLDER
 ///
-/// Until then an earlier FOLDER stands as it was; without commit() FOLDER.tmp goes. A
-/// killed process leaves it, and the next one starts it anew. Only an earlier set of
-/// shards (it has a manifest.json) or an empty folder is replaced: anything else is
-/// refused with std::invalid_argument before the work starts. Errors of the system are
-/// std::runtime_error with its reason.
+/// Until then an earlier FOLDER stands as it was, and both change places in one step;
+/// without commit() FOLDER.tmp goes. A killed process leaves it, and the next one
+/// starts it anew. While one process writes, a second is refused with
+/// std::runtime_error. Only an earlier set of shards (it has a manifest.json) or an
+/// empty folder is replaced: anything else is refused with std::invalid_argument before
+/// the work starts. Errors of the system are std::runtime_error with its reason.
 class NewFolder {
  public:
   explicit NewFolder(std::string folder);
@@ -25,7 +27,10 @@ class NewFolder {
   void commit();
 
  private:
+  struct Lock;
+
   std::string folder_, temporary_;
+  std::unique_ptr<Lock> lock_;
 };
 
 }  // namespace lagwise::data

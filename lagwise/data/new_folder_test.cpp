@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "lagwise/data/testing_files.h"
 
 namespace lagwise::data {
@@ -46,6 +49,55 @@ TEST_F(NewFolderTest, StartsAnewWhereAKilledOneStood) {
   put(name + ".tmp/left", "over");
   NewFolder made(name);
   EXPECT_FALSE(fs::exists(made.path() + "/left"));
+}
+
+TEST_F(NewFolderTest, HasOneWriterAtATime) {
+  {
+    NewFolder first(name);
+    put(first.path() + "/x", "1");
+    try {
+      NewFolder second(name);
+      FAIL();
+    } catch (const std::runtime_error& error) {
+      EXPECT_EQ(std::string(error.what()), "another process is writing " + name);
+    }
+    EXPECT_EQ(contents(first.path() + "/x"), "1");  // undisturbed
+    first.commit();
+  }
+  EXPECT_EQ(contents(name + "/x"), "1");
+  EXPECT_FALSE(fs::exists(name + ".lock"));
+  put(name + "/manifest.json", "{}");
+  put(name + ".lock", "");  // left by one that was killed
+  NewFolder third(name);
+}
+
+TEST_F(NewFolderTest, IsNeverHalfThereWhereManyWriteIt) {
+  const auto write = [&](int who) {
+    try {
+      NewFolder made(name);
+      put(made.path() + "/manifest.json", std::to_string(who));
+      for (int i = 0; i < 20; ++i)
+        put(made.path() + "/" + std::to_string(i), std::to_string(who));
+      made.commit();
+    } catch (const std::runtime_error&) {
+    }
+  };
+  write(0);
+  std::atomic<bool> writing = true;
+  std::vector<std::thread> threads;
+  for (int who = 1; who <= 4; ++who)
+    threads.emplace_back([&, who] {
+      for (int i = 0; i < 30; ++i) write(who);
+    });
+  std::thread looks([&] {
+    while (writing) EXPECT_TRUE(fs::exists(name + "/manifest.json"));
+  });
+  for (std::thread& thread : threads) thread.join();
+  writing = false;
+  looks.join();
+  const std::string who = contents(name + "/manifest.json");
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(contents(name + "/" + std::to_string(i)), who);
+  EXPECT_FALSE(fs::exists(name + ".tmp"));
 }
 
 TEST_F(NewFolderTest, NeverReplacesSomethingElse) {

@@ -7,6 +7,7 @@
 
 #include "lagwise/data/atomic_file.h"
 #include "lagwise/data/byte_cursor.h"
+#include "lagwise/data/fnv1a.h"
 #include "lagwise/data/strict_json.h"
 
 namespace lagwise::data {
@@ -218,9 +219,9 @@ const StoredTensor* Safetensors::find(std::string_view name) const {
   return nullptr;
 }
 
-void write_safetensors(const std::string& file, std::vector<StoredTensor> tensors,
-                       const std::map<std::string, std::string>& metadata,
-                       FileCalls calls) {
+uint64_t write_safetensors(const std::string& file, std::vector<StoredTensor> tensors,
+                           const std::map<std::string, std::string>& metadata,
+                           FileCalls calls) {
   std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
     const size_t wide_a = dtype_size(a.dtype), wide_b = dtype_size(b.dtype);
     return wide_a != wide_b ? wide_a > wide_b : a.name < b.name;
@@ -244,13 +245,19 @@ void write_safetensors(const std::string& file, std::vector<StoredTensor> tensor
     throw std::invalid_argument("safetensors: expected a header of at most 16 MB");
 
   AtomicFile out(file, std::move(calls));
+  uint64_t hash = kFnv1aStart;
+  const auto put = [&](Bytes bytes) {
+    out.write(bytes);
+    hash = fnv1a(bytes, hash);
+  };
   uint8_t length[kLengthBytes];
   for (size_t i = 0; i < kLengthBytes; ++i)
     length[i] = static_cast<uint8_t>(uint64_t{text.size()} >> 8 * i);
-  out.write(Bytes(length));
-  out.write(text);
-  for (const StoredTensor& tensor : tensors) out.write(tensor.bytes);
+  put(Bytes(length));
+  put(bytes_of(text));
+  for (const StoredTensor& tensor : tensors) put(tensor.bytes);
   out.commit();
+  return hash;
 }
 
 }  // namespace lagwise::data

@@ -61,9 +61,10 @@ class Safetensors {
 /// Writes a safetensors file, whole or not at all (data/atomic_file.h). The same
 /// tensors give the same bytes, in whatever order they come: widest elements first,
 /// so that all are aligned, then by name. std::invalid_argument for a name given
-/// twice, an unknown dtype, or bytes that do not fit the shape.
-void write_safetensors(const std::string& file, std::vector<StoredTensor> tensors,
-                       const std::map<std::string, std::string>& metadata = {},
-                       FileCalls calls = {});
+/// twice, an unknown dtype, or bytes that do not fit the shape. Returns the FNV-1a hash
+/// of the file.
+uint64_t write_safetensors(const std::string& file, std::vector<StoredTensor> tensors,
+                           const std::map<std::string, std::string>& metadata = {},
+                           FileCalls calls = {});
 
 }  // namespace lagwise::data

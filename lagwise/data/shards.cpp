@@ -174,8 +174,13 @@ ShardSet::ShardSet(const std::string& folder) : folder_(folder) {
                       "the sizes in the manifest: " + std::to_string(entry.bytes) +
                           " bytes, " + std::to_string(entry.sequences) +
                           " sequences, " + std::to_string(entry.tokens) + " tokens");
+    const std::string found = hash_text(shard.hash());
+    if (found != entry.hash)
+      throw DataError(shard_file, -1,
+                      "the hash " + entry.hash.substr(0, 16) +
+                          " of the manifest, got " + found + ": it is damaged");
     hash_ = fnv1a(bytes_of(name + "\n" + entry.hash + "\n"), hash_);
-    splits_.emplace(name, Split{std::move(shard), entry.hash});
+    splits_.emplace(name, std::move(shard));
   }
   for (const std::string& word : manifest_.words)
     hash_ = fnv1a(bytes_of(word + "\n"), hash_);
@@ -189,21 +194,11 @@ std::vector<std::string> ShardSet::splits() const {
 
 const Shard& ShardSet::split(const std::string& name) const {
   const auto found = splits_.find(name);
-  if (found != splits_.end()) return found->second.shard;
+  if (found != splits_.end()) return found->second;
   std::string all;
   for (const std::string& one : splits()) all += (all.empty() ? "" : ", ") + one;
   throw std::invalid_argument("no split '" + name + "' in " + folder_ + "; it has " +
                               all);
-}
-
-void ShardSet::verify() const {
-  for (const auto& [name, split] : splits_) {
-    const std::string found = hash_text(split.shard.hash());
-    if (found != split.hash)
-      throw DataError(
-          folder_ + "/" + name + ".bin", -1,
-          "the hash " + split.hash.substr(0, 16) + " of the manifest, got " + found);
-  }
 }
 
 bool is_shard_set(const std::string& folder) {

@@ -40,8 +40,9 @@ class ShardSetWriter {
   std::map<std::string, std::unique_ptr<ShardWriter>> splits_;
 };
 
-/// A folder of shards, opened: the manifest is checked, and each shard's structure and
-/// size against it. DataError for what does not hold.
+/// A folder of shards, opened: the manifest is checked, and each shard's structure,
+/// size and hash against it, which reads every byte once. DataError for what does not
+/// hold.
 class ShardSet {
  public:
   explicit ShardSet(const std::string& folder);
@@ -54,18 +55,10 @@ class ShardSet {
   /// Identifies the contents: FNV-1a over the hashes of the splits and the words.
   uint64_t hash() const { return hash_; }
 
-  /// Reads every byte and compares the hashes; DataError names a shard that differs.
-  void verify() const;
-
  private:
-  struct Split {
-    Shard shard;
-    std::string hash;
-  };
-
   std::string folder_;
   ShardManifest manifest_;
-  std::map<std::string, Split> splits_;
+  std::map<std::string, Shard> splits_;
   uint64_t hash_ = 0;
 };
 

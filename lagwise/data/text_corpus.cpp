@@ -22,6 +22,23 @@ std::vector<std::string> text_files(const std::string& folder) {
   return files;
 }
 
+// The programs that unpack what begins like this.
+struct Packed {
+  std::string_view start, program;
+};
+constexpr Packed kPacked[] = {{"\x1F\x8B", "gunzip"},
+                              {"PK\x03\x04", "unzip"},
+                              {"\xFD\x37zXZ", "unxz"},
+                              {"\x28\xB5\x2F\xFD", "unzstd"}};
+
+void check_unpacked(const MappedFile& file) {
+  for (const Packed& packed : kPacked)
+    if (text_of(file.bytes()).starts_with(packed.start))
+      throw DataError(
+          file.name(), 0,
+          "text; this is packed (" + std::string(packed.program) + " unpacks it)");
+}
+
 bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \r") == std::string_view::npos;
 }
@@ -40,6 +57,7 @@ std::vector<MappedFile> open_text(const std::string& path) {
   const bool folder = fs::is_directory(path);
   for (const std::string& file : folder ? text_files(path) : std::vector{path}) {
     files.emplace_back(file);
+    check_unpacked(files.back());
     bytes += files.back().bytes().size();
   }
   if (bytes == 0) throw DataError(path, -1, folder ? "text in .txt files" : "text");

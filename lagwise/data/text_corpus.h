@@ -8,7 +8,8 @@
 namespace lagwise::data {
 
 /// Text files as bytes: one file, or every .txt file under a folder in the order of
-/// their names. DataError for a path that is missing or holds no text at all.
+/// their names. DataError for a path that is missing or holds no text at all, and for a
+/// packed file: its bytes are no text.
 std::vector<MappedFile> open_text(const std::string& path);
 
 /// A split ("train", "valid", "test") of WikiText: the file wiki.SPLIT.tokens, or

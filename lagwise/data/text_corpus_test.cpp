@@ -22,6 +22,16 @@ TEST(TextCorpus, OpensAFileOrAFolder) {
   EXPECT_EQ(text_of(open_text(folder / "a/z.bin")[0].bytes()), "no");
 }
 
+TEST(TextCorpus, RefusesWhatIsPacked) {
+  const TempFolder folder;
+  put(folder / "a.txt.gz", "\x1F\x8B\x08 and so on");
+  EXPECT_EQ(data_error([&] { open_text(folder / "a.txt.gz"); }),
+            folder / "a.txt.gz" +
+                ", byte 0: expected text; this is packed (gunzip unpacks it)");
+  put(folder / "set/a.txt", "PK\x03\x04 and so on");
+  EXPECT_THAT(data_error([&] { open_text(folder / "set"); }), HasSubstr("unzip"));
+}
+
 TEST(TextCorpus, RefusesNothing) {
   const TempFolder folder;
   EXPECT_THAT(data_error([&] { open_text(folder.path()); }),

@@ -25,6 +25,16 @@ std::unique_ptr<TokenScheme> make_token_scheme(std::string_view text) {
   return scheme;
 }
 
+std::unique_ptr<TokenScheme> token_scheme_of(const std::vector<std::string>& words) {
+  for (const TokenSchemeRow& row : token_schemes())
+    for (const std::string& text :
+         row.variants ? row.variants() : std::vector{std::string(row.name)}) {
+      auto scheme = make_token_scheme(text);
+      if (scheme->vocabulary().words() == words) return scheme;
+    }
+  return nullptr;
+}
+
 void TokenLoss::keep(double onset, double duration, double velocity) {
   ++kept;
   const double share = 1.0 / static_cast<double>(kept);

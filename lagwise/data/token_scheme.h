@@ -72,6 +72,8 @@ class TokenScheme {
 struct TokenSchemeRow {
   std::string_view name, summary, paper;
   std::unique_ptr<TokenScheme> (*make)(Spec& spec);
+  /// The texts that make schemes with different words; nullptr: the name alone.
+  std::vector<std::string> (*variants)() = nullptr;
 };
 
 /// Adds a row. Define one per file, at namespace scope.
@@ -85,5 +87,9 @@ const std::vector<TokenSchemeRow>& token_schemes();
 /// Builds a scheme from "name:key=value,...". std::invalid_argument lists the legal
 /// names or options.
 std::unique_ptr<TokenScheme> make_token_scheme(std::string_view text);
+
+/// The scheme that has exactly these words, such as a model was saved with; nullptr:
+/// there is none.
+std::unique_ptr<TokenScheme> token_scheme_of(const std::vector<std::string>& words);
 
 }  // namespace lagwise::data

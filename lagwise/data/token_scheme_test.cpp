@@ -198,5 +198,15 @@ TEST(TokenSchemes, TokeniseEveryRealFile) {
   }
 }
 
+TEST(TokenScheme, IsFoundByItsWords) {
+  for (const char* text : {"remi", "groove", "groove:velocities=5"}) {
+    const auto scheme = make_token_scheme(text);
+    const auto found = token_scheme_of(scheme->vocabulary().words());
+    ASSERT_TRUE(found) << text;
+    EXPECT_EQ(found->vocabulary().hash(), scheme->vocabulary().hash());
+  }
+  EXPECT_FALSE(token_scheme_of({"a", "b"}));
+}
+
 }  // namespace
 }  // namespace lagwise::data

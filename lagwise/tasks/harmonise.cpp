@@ -45,6 +45,25 @@ struct NotesOnly : data::Grammar {
   void advance(int32_t) override {}
 };
 
+/// What can be heard and written without any chorale.
+struct ChoraleText : TokenText {
+  std::vector<int64_t> encode(const std::string& text) const override {
+    return heard(data::soprano_of_text(text));
+  }
+  std::string decode(const std::vector<int64_t>& tokens) const override {
+    return data::chords_text(tokens);
+  }
+  bool asks_for_data(const std::string& prompt) const override {
+    return is_piece_name(prompt);
+  }
+  std::unique_ptr<data::Grammar> grammar() const override {
+    return std::make_unique<NotesOnly>();
+  }
+  static std::vector<int64_t> heard(const std::vector<int64_t>& soprano) {
+    return data::heard_soprano(soprano, 0, static_cast<int64_t>(soprano.size()));
+  }
+};
+
 class Harmonise : public Task {
  public:
   Harmonise(const TaskConfig& config, int transpose, data::ExampleSet set)
@@ -105,16 +124,15 @@ class Harmonise : public Task {
   }
 
   std::vector<int64_t> encode(const std::string& text) const override {
-    const std::vector<int64_t> soprano = soprano_asked(text);
-    return data::heard_soprano(soprano, 0, static_cast<int64_t>(soprano.size()));
+    return ChoraleText::heard(soprano_asked(text));
   }
 
   std::string decode(const std::vector<int64_t>& tokens) const override {
-    return data::chords_text(tokens);
+    return ChoraleText().decode(tokens);
   }
 
   std::unique_ptr<data::Grammar> grammar() const override {
-    return std::make_unique<NotesOnly>();
+    return ChoraleText().grammar();
   }
 
   std::vector<std::string> words() const override { return data::chorale_words(); }
@@ -243,6 +261,9 @@ const RegisterTask registered({
     .summary = "three voices under a soprano: Bach's chorales",
     .metric = "nats per sixteenth",
     .make = make,
+    .text = [](const std::vector<std::string>&) -> std::unique_ptr<TokenText> {
+      return std::make_unique<ChoraleText>();
+    },
 });
 
 }  // namespace

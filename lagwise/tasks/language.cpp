@@ -19,6 +19,17 @@ namespace {
 
 constexpr const char* kName = "language";
 
+/// Tokens are bytes.
+struct ByteText : TokenText {
+  std::vector<int64_t> encode(const std::string& text) const override {
+    const data::Bytes bytes = data::bytes_of(text);
+    return {bytes.begin(), bytes.end()};
+  }
+  std::string decode(const std::vector<int64_t>& tokens) const override {
+    return {tokens.begin(), tokens.end()};
+  }
+};
+
 class Language : public Task {
  public:
   Language(const TaskConfig& config, double valid, double test)
@@ -88,14 +99,11 @@ class Language : public Task {
   }
 
   std::vector<int64_t> encode(const std::string& text) const override {
-    const data::Bytes bytes = data::bytes_of(text);
-    return {bytes.begin(), bytes.end()};
+    return ByteText().encode(text);
   }
 
   std::string decode(const std::vector<int64_t>& tokens) const override {
-    std::string text;
-    for (const int64_t token : tokens) text += static_cast<char>(token);
-    return text;
+    return ByteText().decode(tokens);
   }
 
   uint64_t hash() const override { return corpus_.hash(); }
@@ -140,6 +148,9 @@ const RegisterTask registered({
     .summary = "the next byte of a text: any text files, WikiText",
     .metric = "bits per byte",
     .make = make,
+    .text = [](const std::vector<std::string>&) -> std::unique_ptr<TokenText> {
+      return std::make_unique<ByteText>();
+    },
 });
 
 }  // namespace

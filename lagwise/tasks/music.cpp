@@ -27,6 +27,7 @@
 #include "lagwise/core/errors.h"
 #include "lagwise/data/music_corpus.h"
 #include "lagwise/tasks/draws.h"
+#include "lagwise/tasks/music_text.h"
 #include "lagwise/tasks/padded.h"
 #include "lagwise/tasks/task.h"
 
@@ -64,13 +65,10 @@ class MusicTask : public Task {
         seed_(config.seed),
         options_(options),
         corpus_(read_corpus(config.path, options)),
-        scheme_(data::make_token_scheme(corpus_.scheme)) {
-    for (const char* const split : {"train", "valid"})
-      if (!corpus_.splits.contains(split))
-        throw DataError(
-            config.path, -1,
-            std::string("pieces for the split ") + split +
-                ": two files at least, one to learn from and one to judge by");
+        text_(data::make_token_scheme(corpus_.scheme)),
+        scheme_(text_.music()) {
+    if (!corpus_.splits.contains("train"))
+      throw DataError(config.path, -1, "pieces for the split train");
     for (const auto& piece : pieces("train")) {
       ends_.push_back((ends_.empty() ? 0 : ends_.back()) + ssize(piece));
       starts_.push_back(crop_starts(piece));
@@ -133,29 +131,22 @@ class MusicTask : public Task {
     return tokens;
   }
 
-  /// A beginning to go on from, without its end token:
+  /// A beginning to go on from, without its end token: what MusicText takes, or
   ///
-  ///     song.mid           a MIDI file
   ///     test:3, test:3:64  piece 3 of a split, or its first 64 tokens
-  ///     BOS On_drums_36    words of the vocabulary
   std::vector<int64_t> encode(const std::string& text) const override {
-    std::vector<int64_t> tokens = data::is_midi_name(text) ? file_tokens(text)
-                                  : is_piece(text)         ? piece_tokens(text)
-                                                           : word_tokens(text);
+    if (!is_piece(text)) return text_.encode(text);
+    std::vector<int64_t> tokens = piece_tokens(text);
     if (!tokens.empty() && tokens.back() == scheme_->end()) tokens.pop_back();
     return tokens;
   }
 
   std::string decode(const std::vector<int64_t>& tokens) const override {
-    std::string text;
-    for (const int64_t token : tokens)
-      text += scheme_->vocabulary().word(static_cast<int32_t>(token)) + " ";
-    if (!text.empty()) text.pop_back();
-    return text;
+    return text_.decode(tokens);
   }
 
-  std::unique_ptr<data::Grammar> grammar() const override { return scheme_->grammar(); }
-  const data::TokenScheme* music() const override { return scheme_.get(); }
+  std::unique_ptr<data::Grammar> grammar() const override { return text_.grammar(); }
+  const data::TokenScheme* music() const override { return scheme_; }
   std::vector<std::string> words() const override {
     return scheme_->vocabulary().words();
   }
@@ -185,11 +176,6 @@ class MusicTask : public Task {
     return corpus_.splits.contains(text.substr(0, text.find(':')));
   }
 
-  std::vector<int64_t> file_tokens(const std::string& file) const {
-    const std::vector<int32_t> ids = scheme_->encode(data::read_smf(file)).ids;
-    return {ids.begin(), ids.end()};
-  }
-
   std::vector<int64_t> piece_tokens(const std::string& text) const {
     std::istringstream rest(text.substr(text.find(':') + 1));
     const data::Pieces& all = pieces(text.substr(0, text.find(':')));
@@ -206,19 +192,6 @@ class MusicTask : public Task {
           std::to_string(all.size()) + "; got '" + text + "'");
     const std::vector<int32_t>& ids = all[static_cast<size_t>(piece)];
     return {ids.begin(), ids.begin() + std::min(count, ssize(ids))};
-  }
-
-  std::vector<int64_t> word_tokens(const std::string& text) const {
-    std::vector<int64_t> tokens;
-    std::istringstream words(text);
-    for (std::string word; words >> word;) {
-      tokens.push_back(scheme_->vocabulary().id(word));
-      if (tokens.back() < 0)
-        throw std::invalid_argument("music: '" + word + "' is no word of " +
-                                    corpus_.scheme + ", no .mid file and no piece " +
-                                    "such as valid:0 (splits: " + legal_splits() + ")");
-    }
-    return tokens;
   }
 
   /// Where a training crop may begin; empty: anywhere it fits.
@@ -309,7 +282,8 @@ class MusicTask : public Task {
   uint64_t seed_;
   MusicOptions options_;
   data::MusicCorpus corpus_;
-  std::unique_ptr<data::TokenScheme> scheme_;
+  MusicText text_;
+  const data::TokenScheme* scheme_;           // of text_
   std::vector<int64_t> ends_;                 // of the training pieces, end to end
   std::vector<std::vector<int64_t>> starts_;  // of their crops
 };
@@ -340,6 +314,10 @@ const RegisterTask registered({
     .summary = "the next token of music: MIDI files, a prepared set, made-up grooves",
     .metric = "nats per token",
     .make = make,
+    .text = [](const std::vector<std::string>& words) -> std::unique_ptr<TokenText> {
+      auto scheme = data::token_scheme_of(words);
+      return scheme ? std::make_unique<MusicText>(std::move(scheme)) : nullptr;
+    },
 });
 
 }  // namespace

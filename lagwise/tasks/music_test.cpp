@@ -184,11 +184,14 @@ TEST(MusicTask, ReadsAFolderOfMidiFiles) {
   EXPECT_EQ(config.vocabulary, 332);
   EXPECT_EQ(task->decode(row_of(task->train_batch(0, 0, 1).tokens, 0)).substr(0, 8),
             "Bar_None");
-  std::filesystem::remove_all(folder / "valid");
+  EXPECT_TRUE(has_examples(*task, "valid"));
+  std::filesystem::remove_all(folder / "valid");  // nothing to judge by will do
+  EXPECT_FALSE(has_examples(*make_task({"music", folder.path(), 16, 0}), "valid"));
+  std::filesystem::rename(folder / "train", folder / "valid");
   EXPECT_THAT(data_error([&] {
                 make_task({"music", folder.path(), 16, 0});
               }),
-              HasSubstr("expected pieces for the split valid"));
+              HasSubstr("expected pieces for the split train"));
 }
 
 TEST(MusicTask, RefusesOptionsItDoesNotKnow) {

@@ -12,10 +12,6 @@ Registry<TaskRow>& registry() {
   return registry;
 }
 
-[[noreturn]] void refuse(const std::string& what) {
-  throw std::invalid_argument("this task " + what);
-}
-
 }  // namespace
 
 std::map<std::string, double> Task::more(const std::string&, const Loss&) const {
@@ -23,18 +19,9 @@ std::map<std::string, double> Task::more(const std::string&, const Loss&) const 
 }
 
 std::vector<int64_t> Task::stream(const std::string&, int64_t, int64_t) const {
-  refuse("is no stream of tokens; expected one such as language");
+  throw std::invalid_argument(
+      "this task is no stream of tokens; expected one such as language");
 }
-
-std::vector<int64_t> Task::encode(const std::string&) const {
-  refuse("takes no prompt; expected one that generates, such as language");
-}
-
-std::string Task::decode(const std::vector<int64_t>&) const {
-  refuse("writes no text; expected one that generates, such as language");
-}
-
-std::unique_ptr<data::Grammar> Task::grammar() const { return nullptr; }
 
 RegisterTask::RegisterTask(TaskRow row) { registry().add(row); }
 
@@ -52,6 +39,20 @@ std::vector<Spec::Option> task_options(const TaskRow& row) {
     }
   }
   return {};
+}
+
+std::unique_ptr<TokenText> make_token_text(const std::string& task,
+                                           const std::vector<std::string>& words) {
+  const TaskRow& row = registry().find(Spec(task).name());
+  return row.text ? row.text(words) : nullptr;
+}
+
+bool has_examples(const Task& task, const std::string& split) {
+  try {
+    return task.size(split) > 0;
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
 }
 
 std::unique_ptr<Task> make_task(const TaskConfig& config) {

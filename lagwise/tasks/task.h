@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "lagwise/core/spec.h"
-#include "lagwise/data/token_scheme.h"
 #include "lagwise/models/batch.h"
 #include "lagwise/models/model_config.h"
+#include "lagwise/tasks/token_text.h"
 
 namespace lagwise {
 
@@ -26,10 +26,8 @@ struct TaskConfig {
 
 /// A data set and what to do with it. Batches are pure functions of what is asked:
 /// that is what makes resuming exact.
-class Task {
+class Task : public TokenText {
  public:
-  virtual ~Task() = default;
-
   /// Fills in what the data decides: model, vocabulary, classes, grid.
   virtual void shape(ModelConfig& config) const = 0;
 
@@ -59,17 +57,6 @@ class Task {
   virtual std::vector<int64_t> stream(const std::string& split, int64_t first,
                                       int64_t count) const;
 
-  // For generation. Tasks that have none refuse with std::invalid_argument.
-
-  virtual std::vector<int64_t> encode(const std::string& text) const;
-  virtual std::string decode(const std::vector<int64_t>& tokens) const;
-
-  /// Which tokens may come next; nullptr: any.
-  virtual std::unique_ptr<data::Grammar> grammar() const;
-
-  /// How tokens become music; nullptr: they do not.
-  virtual const data::TokenScheme* music() const { return nullptr; }
-
   /// Names of the tokens, saved with a model; empty: bytes.
   virtual std::vector<std::string> words() const { return {}; }
 
@@ -82,6 +69,8 @@ struct TaskRow {
   std::string_view summary;
   std::string_view metric;
   std::unique_ptr<Task> (*make)(const TaskConfig& config, Spec& options);
+  /// What its tokens stand for, from their names; nullptr: it does not generate.
+  std::unique_ptr<TokenText> (*text)(const std::vector<std::string>& words) = nullptr;
 };
 
 struct RegisterTask {
@@ -94,7 +83,15 @@ const std::vector<TaskRow>& tasks();
 /// where it makes its data itself, for windows of 512 tokens. Nothing is read or made.
 std::vector<Spec::Option> task_options(const TaskRow& row);
 
+/// Whether a split is there, with at least one example.
+bool has_examples(const Task& task, const std::string& split);
+
 /// std::invalid_argument lists the legal names or options; DataError names the file.
 std::unique_ptr<Task> make_task(const TaskConfig& config);
+
+/// What the tokens of a task stand for, without its data: `words` are those a model was
+/// saved with. nullptr where it takes the data to know.
+std::unique_ptr<TokenText> make_token_text(const std::string& task,
+                                           const std::vector<std::string>& words);
 
 }  // namespace lagwise

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "lagwise/core/errors.h"
 #include "lagwise/data/mapped_file.h"
 #include "lagwise/train/tensor_file.h"
 
@@ -59,15 +58,22 @@ std::string Checkpoints::folder(int64_t step) const {
   return (fs::path(root_) / name_of(step)).string();
 }
 
-void Checkpoints::save(const TrainerState& state, const AdamW& optimiser) {
+std::string Checkpoints::file(int64_t step, const char* name) const {
+  return (fs::path(folder(step)) / name).string();
+}
+
+void Checkpoints::save(TrainerState state, const AdamW& optimiser) {
   const fs::path target = folder(state.step), unfinished = target.string() + ".tmp";
   if (fs::exists(target)) return;
   fs::create_directories(root_);
   fs::remove_all(unfinished);
   fs::create_directory(unfinished);
   try {
-    write_tensors(unfinished / kModelFile, optimiser.parameters(), state.step, calls_);
-    write_tensors(unfinished / kOptimiserFile, optimiser.state(), state.step, calls_);
+    state.files = {
+        {kModelFile, write_tensors(unfinished / kModelFile, optimiser.parameters(),
+                                   state.step, calls_)},
+        {kOptimiserFile, write_tensors(unfinished / kOptimiserFile, optimiser.state(),
+                                       state.step, calls_)}};
     data::replace_file(unfinished / kStateFile, state_text(state), calls_);
     if (calls_.rename(unfinished.c_str(), target.c_str()) != 0)
       cannot("write", target, errno);
@@ -78,6 +84,11 @@ void Checkpoints::save(const TrainerState& state, const AdamW& optimiser) {
   }
   const int reason = data::sync_folder(root_, calls_);
   if (reason != 0) cannot("write", target, reason);
+}
+
+void Checkpoints::update(TrainerState state) {
+  state.files = parsed_state(state.step).files;
+  data::replace_file(file(state.step, kStateFile), state_text(state), calls_);
 }
 
 void Checkpoints::prune(const std::vector<int64_t>& keep) {
@@ -101,22 +112,45 @@ void Checkpoints::prune(const std::vector<int64_t>& keep) {
   }
 }
 
+TrainerState Checkpoints::parsed_state(int64_t step) const {
+  const data::MappedFile text(file(step, kStateFile));
+  return parse_state(text.name(), std::string(data::text_of(text.bytes())));
+}
+
 TrainerState Checkpoints::read_state(int64_t step) const {
-  const data::MappedFile file((fs::path(folder(step)) / kStateFile).string());
-  TrainerState state =
-      parse_state(file.name(), std::string(data::text_of(file.bytes())));
+  TrainerState state = parsed_state(step);
   if (state.step != step)
-    throw DataError(file.name(), -1, "the state of step " + std::to_string(step));
+    throw DataError(file(step, kStateFile), -1,
+                    "the state of step " + std::to_string(step));
   return state;
+}
+
+std::string Checkpoints::hash_of(int64_t step, const char* name) const {
+  const auto files = parsed_state(step).files;
+  const auto found = files.find(name);
+  return found == files.end() ? "" : found->second;
+}
+
+std::optional<DataError> Checkpoints::damage(int64_t step) const {
+  try {
+    read_state(step);
+    check_tensors(file(step, kModelFile), step, hash_of(step, kModelFile), true);
+    check_tensors(file(step, kOptimiserFile), step, hash_of(step, kOptimiserFile),
+                  false);
+  } catch (const DataError& error) {
+    return error;
+  }
+  return {};
 }
 
 void Checkpoints::read_model(int64_t step,
                              const std::vector<NamedTensor>& parameters) const {
-  read_tensors(fs::path(folder(step)) / kModelFile, parameters, step);
+  read_tensors(file(step, kModelFile), parameters, step, hash_of(step, kModelFile));
 }
 
 void Checkpoints::read_optimiser(int64_t step, const AdamW& optimiser) const {
-  read_tensors(fs::path(folder(step)) / kOptimiserFile, optimiser.state(), step);
+  read_tensors(file(step, kOptimiserFile), optimiser.state(), step,
+               hash_of(step, kOptimiserFile));
 }
 
 }  // namespace lagwise

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "lagwise/core/errors.h"
 #include "lagwise/data/atomic_file.h"
 #include "lagwise/train/adamw.h"
 #include "lagwise/train/trainer_state.h"
@@ -26,10 +27,17 @@ class Checkpoints {
 
   /// Writes a checkpoint of `state.step`, unless there is one. Errors are
   /// std::runtime_error with the system's reason; those before it then still stand.
-  void save(const TrainerState& state, const AdamW& optimiser);
+  void save(TrainerState state, const AdamW& optimiser);
+
+  /// Gives the checkpoint of `state.step` this state: its tensors are as they were.
+  void update(TrainerState state);
 
   /// Removes what is unfinished, and all whose step is not in `keep`.
   void prune(const std::vector<int64_t>& keep);
+
+  /// What is wrong with the files of a checkpoint: unreadable, cut short, not what
+  /// their hashes say, parameters that are no finite numbers; nothing: it is whole.
+  std::optional<DataError> damage(int64_t step) const;
 
   /// DataError names the file and what is wrong with it.
   TrainerState read_state(int64_t step) const;
@@ -37,6 +45,10 @@ class Checkpoints {
   void read_optimiser(int64_t step, const AdamW& optimiser) const;
 
  private:
+  std::string file(int64_t step, const char* name) const;
+  TrainerState parsed_state(int64_t step) const;
+  std::string hash_of(int64_t step, const char* name) const;
+
   std::string root_;
   data::FileCalls calls_;
 };

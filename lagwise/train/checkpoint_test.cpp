@@ -65,7 +65,9 @@ TEST(Checkpoint, BringsBackEveryBitOfARun) {
     EXPECT_TRUE(
         other.optimiser->state()[i].tensor.equal(saved.optimiser->state()[i].tensor));
 
-  const TrainerState state = checkpoints.read_state(40);
+  TrainerState state = checkpoints.read_state(40);
+  EXPECT_EQ(state.files.size(), 2u);
+  state.files = {};
   EXPECT_EQ(state_text(state), state_text(saved.state));
   EXPECT_EQ(state.best->value, 0.25);
   EXPECT_EQ(state.data_hash, saved.state.data_hash);
@@ -96,6 +98,46 @@ TEST(Checkpoint, CutShortAnywhereIsRefused) {
     put(file, whole);
   }
   read_all(checkpoints, 40, other);
+}
+
+TEST(Checkpoint, NoticesOneFlippedBitInAnyFile) {
+  const TempFolder scratch;
+  const Trained saved;
+  Checkpoints checkpoints(scratch / "run");
+  checkpoints.save(saved.state, *saved.optimiser);
+  EXPECT_FALSE(checkpoints.damage(40));
+  const Trained other;
+  for (const char* name :
+       {"model.safetensors", "optimizer.safetensors", "state.json"}) {
+    const std::string file = checkpoints.folder(40) + "/" + name;
+    const std::string whole = contents(file);
+    // Not the end of state.json: that is its hash, and what holds it.
+    const size_t end = whole.size() - (whole.back() == '\n' ? 40 : 0);
+    for (size_t at = 0; at < end; at += end / 60) {
+      std::string flipped = whole;
+      flipped[at] ^= 1 << at % 8;
+      put(file, flipped);
+      const std::string message = data_error([&] { read_all(checkpoints, 40, other); });
+      EXPECT_THAT(message, HasSubstr(file)) << at;
+      ASSERT_TRUE(checkpoints.damage(40)) << at;
+      EXPECT_EQ(checkpoints.damage(40)->what(), message);
+    }
+    put(file, whole);
+  }
+  read_all(checkpoints, 40, other);
+}
+
+TEST(Checkpoint, TakesOnAnotherState) {
+  const TempFolder scratch;
+  const Trained saved;
+  Checkpoints checkpoints(scratch / "run");
+  checkpoints.save(saved.state, *saved.optimiser);
+  TrainerState state = saved.state;
+  state.best = {40, 0.125}, state.judged = false;
+  checkpoints.update(state);
+  EXPECT_FALSE(checkpoints.damage(40));
+  EXPECT_EQ(checkpoints.read_state(40).best->step, 40);
+  EXPECT_FALSE(checkpoints.read_state(40).judged);
 }
 
 TEST(Checkpoint, OfAnotherShapeSaysWhatDiffers) {
@@ -187,8 +229,10 @@ TEST(Checkpoint, StateOfAnotherKindIsRefusedByName) {
     std::string other = text;
     const size_t at = other.find(from);
     EXPECT_NE(at, std::string::npos) << from;
-    return data_error(
-        [&] { parse_state("s.json", other.replace(at, from.size(), to)); });
+    other.replace(at, from.size(), to);
+    // Without its hash: as earlier versions wrote it.
+    other.replace(other.rfind(",\n \"fnv1a\""), other.npos, "\n}\n");
+    return data_error([&] { parse_state("s.json", other); });
   };
   EXPECT_EQ(with("\"tokens\": 12345", "\"tokens\": \"many\""),
             "s.json: expected an entry 'tokens' as lagwise writes it");

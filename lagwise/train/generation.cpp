@@ -77,10 +77,10 @@ class Without : public data::Grammar {
 
 /// One grammar a sample that has read its prompt; what it does not allow there is
 /// passed over, for a prompt may begin in the middle of a piece.
-Grammars grammars_after(const Task* task, const Writing& writing) {
+Grammars grammars_after(const TokenText* text, const Writing& writing) {
   Grammars grammars;
   for (const auto& prompt : writing.prompts) {
-    grammars.push_back(task ? task->grammar() : nullptr);
+    grammars.push_back(text ? text->grammar() : nullptr);
     if (writing.never >= 0)
       grammars.back() =
           std::make_unique<Without>(std::move(grammars.back()), writing.never);
@@ -95,8 +95,8 @@ Grammars grammars_after(const Task* task, const Writing& writing) {
 /// The samples of one call, from step to step.
 class Writer {
  public:
-  Writer(const Task* task, const Writing& writing)
-      : writing_(writing), grammars_(grammars_after(task, writing)) {
+  Writer(const TokenText* text, const Writing& writing)
+      : writing_(writing), grammars_(grammars_after(text, writing)) {
     for (size_t b = 0; b < writing.prompts.size(); ++b) {
       samplers_.emplace_back(writing.sampling,
                              writing.first_sample + static_cast<int64_t>(b));
@@ -140,7 +140,7 @@ class Writer {
 
 }  // namespace
 
-Written write_on(Model& model, const Task* task, const Draw& draw,
+Written write_on(Model& model, const TokenText* text, const Draw& draw,
                  const Writing& writing, const EachStep& each) {
   const c10::NoGradGuard no_graph;
   const Judged judged(model);
@@ -152,7 +152,7 @@ Written write_on(Model& model, const Task* task, const Draw& draw,
   at::Tensor logits = read_prompts(model, *state, writing.prompts);
   const auto middle = Clock::now();
 
-  Writer writer(task, writing);
+  Writer writer(text, writing);
   int64_t step = 0;
   while (step < writing.length && writer.draw(logits)) {
     ++step;

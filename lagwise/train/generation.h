@@ -3,8 +3,9 @@
 #include <functional>
 #include <vector>
 
+#include "lagwise/models/batch.h"
 #include "lagwise/ops/encoded.h"
-#include "lagwise/tasks/task.h"
+#include "lagwise/tasks/token_text.h"
 #include "lagwise/train/sampling.h"
 
 namespace lagwise {
@@ -35,9 +36,9 @@ struct Written {
 /// ended. false: stop here.
 using EachStep = std::function<bool(const std::vector<int64_t>& tokens)>;
 
-/// Writes on. The task's grammar, if there is one, decides what is legal, and ends a
-/// sample where nothing is. Prompts are taken in chunks, then token by token.
-Written write_on(Model& model, const Task* task, const Draw& draw,
+/// Writes on. The grammar of the text, if there is one, decides what is legal, and ends
+/// a sample where nothing is. Prompts are taken in chunks, then token by token.
+Written write_on(Model& model, const TokenText* text, const Draw& draw,
                  const Writing& writing, const EachStep& each = {});
 
 }  // namespace lagwise

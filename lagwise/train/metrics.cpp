@@ -25,21 +25,23 @@ int64_t step_of(const Json& line) {
 
 Json parse(const std::string& line) { return Json::parse(line, nullptr, false); }
 
-std::string kept_lines(const std::string& file, int64_t last) {
+std::string kept_lines(const std::string& file, int64_t last, bool judged) {
   std::ifstream in(file);
   std::string kept;
   for (std::string line; std::getline(in, line);) {
     const Json json = parse(line);
     const int64_t step = step_of(json);
-    if (step >= 0 && step <= last && !json.contains("done")) kept += line + "\n";
+    if (step < 0 || step > last || json.contains("done")) continue;
+    if (step == last && !judged && json.contains("split")) continue;
+    kept += line + "\n";
   }
   return kept;
 }
 
 }  // namespace
 
-Metrics::Metrics(const std::string& file, int64_t step) : file_(file) {
-  data::replace_file(file, kept_lines(file, step));
+Metrics::Metrics(const std::string& file, int64_t step, bool judged) : file_(file) {
+  data::replace_file(file, kept_lines(file, step, judged));
   descriptor_ = open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (descriptor_ < 0)
     throw std::runtime_error("cannot write " + file + ": " + std::strerror(errno));

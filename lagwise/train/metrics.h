@@ -22,8 +22,8 @@ struct TrainingLine {
 class Metrics {
  public:
   /// Opens the file to go on after `step`: lines after it, the end of the run and
-  /// whatever is no line are taken out.
-  Metrics(const std::string& file, int64_t step);
+  /// whatever is no line are taken out. Not `judged`: so is the evaluation of `step`.
+  Metrics(const std::string& file, int64_t step, bool judged = true);
   ~Metrics();
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;

@@ -63,7 +63,8 @@ std::vector<RecipeField> data_fields() {
 std::vector<RecipeField> train_fields() {
   return {
       {"train.steps", "updates of the parameters", at(LAGWISE_AT(train.steps)), 1},
-      {"train.batch", "examples of a micro-step", at(LAGWISE_AT(train.batch)), 1},
+      {"train.batch", "examples of a micro-step", at(LAGWISE_AT(train.batch)), 1,
+       1 << 24},
       {"train.accumulate", "micro-steps of a step", at(LAGWISE_AT(train.accumulate)), 1,
        65536},
       {"train.lr", "learning rate at its highest; the factor of inverse_root",

@@ -1,8 +1,11 @@
 #include "lagwise/train/run.h"
 
 #include <filesystem>
+#include <optional>
+#include <stdexcept>
 
 #include "lagwise/core/errors.h"
+#include "lagwise/data/fnv1a.h"
 #include "lagwise/models/model.h"
 #include "lagwise/train/checkpoint.h"
 #include "lagwise/train/run_folder.h"
@@ -18,8 +21,8 @@ std::string number_list(const std::vector<int64_t>& numbers) {
 }
 
 /// What the data makes of the model against what the checkpoint holds.
-void check_data(const std::string& folder, const Run& run, const TrainerState& state) {
-  const ModelConfig& was = state.model;
+void check_data(const Run& run) {
+  const ModelConfig& was = run.model->config();
   const ModelConfig is = completed_model(run.recipe, *run.task);
   std::string apart;
   const auto compare = [&](const char* what, const std::string& then,
@@ -33,32 +36,73 @@ void check_data(const std::string& folder, const Run& run, const TrainerState& s
   compare("classes", std::to_string(was.classes), std::to_string(is.classes));
   compare("patch", std::to_string(was.patch), std::to_string(is.patch));
   compare("grid", number_list(was.grid), number_list(is.grid));
-  if (apart.empty() && run.task->words() != state.words)
+  if (apart.empty() && run.task->words() != run.words)
     apart = "the words of its vocabulary, but the data has others";
-  if (!apart.empty()) throw DataError(folder, -1, apart);
+  if (!apart.empty()) throw DataError(run.folder, -1, apart);
 }
 
-/// A trainer may remove a checkpoint between our listing and our reading it.
+/// What a checkpoint holds, put into `run`. The state is what a trainer wrote: what it
+/// says wrongly is damage, not wrong use.
+TrainerState load(const Checkpoints& checkpoints, int64_t newest, Which which,
+                  Run& run) {
+  TrainerState state = checkpoints.read_state(newest);
+  if (which == Which::best && state.best && state.best->step != state.step)
+    state = checkpoints.read_state(state.best->step);
+  const std::string file = run_file(checkpoints.folder(state.step), "state.json");
+  try {
+    run.recipe = parse_recipe(file, state.recipe);
+    run.model = make_model(state.model);
+  } catch (const std::invalid_argument& error) {
+    throw DataError(
+        file, -1,
+        std::string("a recipe and a model as lagwise writes them: ") + error.what());
+  }
+  checkpoints.read_model(state.step, trained_parameters(*run.model));
+  return state;
+}
+
+/// The newest checkpoint, or the best it knows of; where it is damaged, the same of the
+/// one before it. A trainer may remove one between our listing and our reading it.
 TrainerState load(const std::string& folder, Which which, Run& run) {
   const Checkpoints checkpoints(folder);
   for (;;) {
     const std::vector<int64_t> steps = checkpoints.steps();
     if (steps.empty())
       throw DataError(folder, -1, "a checkpoint in the run; none is there yet");
-    try {
-      TrainerState state = checkpoints.read_state(steps.back());
-      if (which == Which::best && state.best && state.best->step != state.step)
-        state = checkpoints.read_state(state.best->step);
-      run.model = make_model(state.model);
-      checkpoints.read_model(state.step, trained_parameters(*run.model));
-      return state;
-    } catch (const DataError&) {
-      if (checkpoints.steps() == steps) throw;
+    std::optional<DataError> newest;
+    for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+      try {
+        TrainerState state = load(checkpoints, *step, which, run);
+        if (newest)
+          run.notes.push_back(
+              "passed over a damaged checkpoint: " + std::string(newest->what()) +
+              "; taking " + checkpoints.folder(state.step));
+        return state;
+      } catch (const DataError& error) {
+        if (!newest) newest = error;
+        if (checkpoints.steps() != steps) break;
+      }
     }
+    if (checkpoints.steps() == steps) throw DataError(*newest);
   }
 }
 
 }  // namespace
+
+void open_data(Run& run) {
+  const std::string& path = run.recipe.data.path;
+  if (!path.empty() && !std::filesystem::exists(path))
+    throw DataError(path, -1,
+                    "the data of " + run.folder +
+                        ", and nothing is there; --data says where it is now");
+  run.task = make_task(run.recipe.data);
+  check_data(run);
+  if (run.task->hash() != run.data_hash)
+    run.notes.push_back((path.empty() ? "the data" : path) +
+                        " is not the data the run was trained on: hash " +
+                        data::hash_text(run.task->hash()) + ", trained on " +
+                        data::hash_text(run.data_hash));
+}
 
 Run open_run(const std::string& folder, Which which, const std::string& data_path,
              bool with_task) {
@@ -67,14 +111,11 @@ Run open_run(const std::string& folder, Which which, const std::string& data_pat
   Run run;
   run.folder = folder;
   const TrainerState state = load(folder, which, run);
-  run.recipe = parse_recipe(run_file(folder, "state.json"), state.recipe);
+  run.words = state.words, run.data_hash = state.data_hash;
   run.recipe.model = state.model;
   run.step = state.step, run.data_hash = state.data_hash;
   if (!data_path.empty()) run.recipe.data.path = data_path;
-  if (with_task) {
-    run.task = make_task(run.recipe.data);
-    check_data(folder, run, state);
-  }
+  if (with_task) open_data(run);
   run.model->eval();
   return run;
 }

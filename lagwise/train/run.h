@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "lagwise/ops/encoded.h"
 #include "lagwise/train/recipe.h"
@@ -16,9 +17,11 @@ struct Run {
   std::string folder;
   Recipe recipe;
   std::unique_ptr<Task> task;
-  std::shared_ptr<Model> model;  ///< in evaluation mode
-  int64_t step = 0;              ///< of the checkpoint
-  uint64_t data_hash = 0;        ///< Task::hash of the data it was trained on
+  std::shared_ptr<Model> model;    ///< in evaluation mode
+  int64_t step = 0;                ///< of the checkpoint
+  std::vector<std::string> words;  ///< names of the tokens; empty: bytes
+  uint64_t data_hash = 0;          ///< of the data it was trained on
+  std::vector<std::string> notes;  ///< what the user should know, a line each
 
   /// The moment whose noise evaluation and generation use.
   Draw draw() const { return {recipe.train.seed, step}; }
@@ -28,9 +31,15 @@ struct Run {
 enum class Which { best, last };
 
 /// `data_path`: where the data is now, if not where it was; `with_task`: false leaves
-/// the data unread. DataError for a folder that is no run, has no checkpoint yet, or
-/// whose vocabulary or shapes differ from the checkpoint's, with the differences.
+/// the data unread. DataError for a folder that is no run, has no whole checkpoint, or
+/// whose vocabulary or shapes differ from the checkpoint's, with the differences, and
+/// for data that is not where the run says. Where the newest checkpoint is damaged an
+/// older one is taken, and where the data is not that of the training it is taken all
+/// the same: the notes say so.
 Run open_run(const std::string& folder, Which which = Which::best,
              const std::string& data_path = "", bool with_task = true);
+
+/// Reads the data of a run that was opened without it.
+void open_data(Run& run);
 
 }  // namespace lagwise

@@ -1,8 +1,11 @@
 #include "lagwise/train/tensor_file.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "lagwise/core/errors.h"
+#include "lagwise/data/fnv1a.h"
+#include "lagwise/data/mapped_file.h"
 #include "lagwise/data/safetensors.h"
 
 namespace lagwise {
@@ -27,6 +30,38 @@ std::string listed(const char* title, const std::vector<std::string>& items) {
   if (items.size() > kMostNamed)
     text += " and " + std::to_string(items.size() - kMostNamed) + " more";
   return text;
+}
+
+/// A file of tensors, opened: whole, and of the step it should be of.
+struct TensorFile {
+  TensorFile(const std::string& file, const std::string& hash)
+      : mapped(file), stored(file, mapped.bytes()) {
+    if (hash.empty()) return;
+    const std::string found = data::hash_text(data::fnv1a(mapped.bytes()));
+    if (found != hash)
+      throw DataError(file, -1,
+                      "the hash " + hash.substr(0, 16) +
+                          " that state.json has for it, got " + found +
+                          ": it is damaged");
+  }
+
+  void check_step(int64_t step) const {
+    const auto of = stored.metadata().find(kStep);
+    if (of == stored.metadata().end() || of->second != std::to_string(step))
+      throw DataError(mapped.name(), -1, "tensors of step " + std::to_string(step));
+  }
+
+  data::MappedFile mapped;
+  data::Safetensors stored;
+};
+
+bool all_finite(data::Bytes bytes) {
+  for (size_t at = 0; at + sizeof(float) <= bytes.size(); at += sizeof(float)) {
+    float number;
+    std::memcpy(&number, bytes.data() + at, sizeof(float));
+    if (!std::isfinite(number)) return false;
+  }
+  return true;
 }
 
 /// What stands between a file and the tensors it is read into; empty: nothing.
@@ -55,8 +90,9 @@ std::string differences(const data::Safetensors& file,
 
 }  // namespace
 
-void write_tensors(const std::string& file, const std::vector<NamedTensor>& tensors,
-                   int64_t step, const data::FileCalls& calls) {
+std::string write_tensors(const std::string& file,
+                          const std::vector<NamedTensor>& tensors, int64_t step,
+                          const data::FileCalls& calls) {
   std::vector<at::Tensor> kept;
   std::vector<data::StoredTensor> stored;
   for (const auto& [name, tensor] : tensors) {
@@ -64,23 +100,30 @@ void write_tensors(const std::string& file, const std::vector<NamedTensor>& tens
     const auto* bytes = static_cast<const uint8_t*>(kept.back().data_ptr());
     stored.push_back({name, "F32", tensor.sizes().vec(), {bytes, tensor.nbytes()}});
   }
-  data::write_safetensors(file, std::move(stored), {{kStep, std::to_string(step)}},
-                          calls);
+  return data::hash_text(data::write_safetensors(
+      file, std::move(stored), {{kStep, std::to_string(step)}}, calls));
 }
 
 void read_tensors(const std::string& file, const std::vector<NamedTensor>& tensors,
-                  int64_t step) {
-  const data::Safetensors stored(file);
-  const std::string apart = differences(stored, tensors);
+                  int64_t step, const std::string& hash) {
+  const TensorFile opened(file, hash);
+  const std::string apart = differences(opened.stored, tensors);
   if (!apart.empty()) throw DataError(file, -1, "the tensors of this model" + apart);
-  const auto of = stored.metadata().find(kStep);
-  if (of == stored.metadata().end() || of->second != std::to_string(step))
-    throw DataError(file, -1, "tensors of step " + std::to_string(step));
+  opened.check_step(step);
   for (const auto& [name, tensor] : tensors) {
-    const data::Bytes bytes = stored.find(name)->bytes;
+    const data::Bytes bytes = opened.stored.find(name)->bytes;
     if (!bytes.empty())
       std::memcpy(tensor.detach().data_ptr(), bytes.data(), bytes.size());
   }
+}
+
+void check_tensors(const std::string& file, int64_t step, const std::string& hash,
+                   bool finite) {
+  const TensorFile opened(file, hash);
+  opened.check_step(step);
+  for (const data::StoredTensor& tensor : opened.stored.tensors())
+    if (finite && tensor.dtype == "F32" && !all_finite(tensor.bytes))
+      throw DataError(file, -1, "finite numbers in " + tensor.name);
 }
 
 }  // namespace lagwise

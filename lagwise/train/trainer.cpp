@@ -1,6 +1,7 @@
 #include "lagwise/train/trainer.h"
 
 #include <ATen/TensorOperators.h>
+#include <c10/core/GradMode.h>
 #include <sys/resource.h>
 
 #include <chrono>
@@ -13,6 +14,8 @@
 #include "lagwise/data/fnv1a.h"
 #include "lagwise/models/model.h"
 #include "lagwise/train/first_nonfinite.h"
+#include "lagwise/train/judged.h"
+#include "lagwise/train/memory_needed.h"
 #include "lagwise/train/schedule.h"
 #include "lagwise/train/threads.h"
 
@@ -55,8 +58,11 @@ Trainer::Trainer(const Recipe& recipe, const std::string& folder,
   state_.model = completed_model(recipe_, *task_);
   state_.words = task_->words();
   state_.data_hash = task_->hash();
+  has_valid_ = has_examples(*task_, "valid");
   state_.threads = recipe_.train.threads > 0 ? recipe_.train.threads : usable_cores();
+  check_memory(recipe_, state_.model);
   model_ = make_model(state_.model);
+  rehearse();
   optimiser_ = std::make_unique<AdamW>(trained_parameters(*model_));
   folder_ = std::make_unique<RunFolder>(path_);
   if (options_.fresh) forget_run(path_);
@@ -65,9 +71,18 @@ Trainer::Trainer(const Recipe& recipe, const std::string& folder,
   pin_threads(state_.threads);
 }
 
+/// One example, once, before anything is written: what cannot be computed at all (a
+/// position beyond an encoding's table) is refused now.
+void Trainer::rehearse() const {
+  const c10::NoGradGuard no_graph;
+  const Judged judged(*model_);
+  model_->loss(task_->train_batch(0, 0, 1), {recipe_.train.seed, 0});
+}
+
 void Trainer::check_same_recipe() const {
   const std::string file = run_file(path_, "recipe.toml");
   if (!std::filesystem::exists(file)) return;
+  if (checkpoints_.steps().empty()) return;  // nothing would be lost
   const std::vector<std::string> changes =
       forbidden_changes(read_recipe(file), recipe_);
   if (changes.empty()) return;
@@ -78,7 +93,15 @@ void Trainer::check_same_recipe() const {
 }
 
 void Trainer::resume() {
-  const std::vector<int64_t> steps = checkpoints_.steps();
+  std::vector<int64_t> steps = checkpoints_.steps();
+  std::optional<DataError> newest;
+  for (; !steps.empty(); steps.pop_back()) {
+    const std::optional<DataError> damage = checkpoints_.damage(steps.back());
+    if (!damage) break;
+    if (!newest) newest = damage;
+    passed_over_.emplace_back(damage->what());
+  }
+  if (steps.empty() && newest) throw DataError(*newest);
   if (steps.empty()) return;
   TrainerState saved = checkpoints_.read_state(steps.back());
   if (saved.data_hash != state_.data_hash || saved.words != state_.words)
@@ -113,15 +136,31 @@ void Trainer::run(TrainListener& listener) {
   state_.recipe = recipe_text(recipe_);
   data::replace_file(run_file(path_, "recipe.toml"), state_.recipe);
   describe();
-  metrics_ = std::make_unique<Metrics>(run_file(path_, "metrics.jsonl"), state_.step);
+  metrics_ = std::make_unique<Metrics>(run_file(path_, "metrics.jsonl"), state_.step,
+                                       state_.judged);
   listener.starts(state_.step, optimiser_->numbers(), state_.threads);
+  say_what_is_odd(listener);
+  // Those newer than ours are damaged, and in the way.
+  std::vector<int64_t> whole = checkpoints_.steps();
+  std::erase_if(whole, [&](int64_t step) { return step > state_.step; });
+  checkpoints_.prune(whole);
   model_->train();
+  if (!state_.judged) {  // killed in the evaluation
+    evaluate_now(listener);
+    prune();
+  }
   while (state_.step < recipe_.train.steps) {
     if (!train_step()) interrupt(listener);
     finish_step(listener);
   }
   metrics_->add_end(state_.step, state_.seconds, peak_bytes());
   metrics_->sync();
+}
+
+void Trainer::say_what_is_odd(TrainListener& listener) const {
+  for (const std::string& damage : passed_over_)
+    listener.noted("passed over a damaged checkpoint: " + damage);
+  if (!has_valid_) listener.noted("the data has no split valid: nothing is evaluated");
 }
 
 /// The gradients of the sum of losses over all micro-steps.
@@ -187,8 +226,12 @@ void Trainer::finish_step(TrainListener& listener) {
   };
   listener.stepped(line_);
   if (due(config.log_every)) write_line(listener);
-  const bool best = due(config.eval_every) && evaluate_now(listener);
-  if (due(config.checkpoint_every) || best) save(listener);
+  state_.judged = !(has_valid_ && due(config.eval_every));
+  if (!state_.judged || due(config.checkpoint_every)) {
+    save(listener);
+    if (!state_.judged) evaluate_now(listener);
+    prune();
+  }
   if (stopped() && !last) interrupt(listener);
 }
 
@@ -198,21 +241,27 @@ void Trainer::write_line(TrainListener& listener) {
   listener.logged(line_);
 }
 
-/// True: the best so far.
-bool Trainer::evaluate_now(TrainListener& listener) {
+/// Of the step that was just saved.
+void Trainer::evaluate_now(TrainListener& listener) {
   const Evaluation found =
       evaluate(*model_, *task_, {recipe_.train.seed, state_.step}, "valid",
                recipe_.train.eval_examples, recipe_.train.batch,
                [&](double fraction) { listener.evaluating(fraction); });
-  if (!std::isfinite(found.loss))
+  if (!std::isfinite(found.loss)) {
+    std::vector<int64_t> good = checkpoints_.steps();
+    std::erase(good, state_.step);
+    checkpoints_.prune(good);
     diverge("the loss on the split valid", nonfinite_among(optimiser_->parameters()));
+  }
   const bool better =
       !state_.best || (task_->higher_is_better() ? found.value > state_.best->value
                                                  : found.value < state_.best->value);
   if (better) state_.best = {state_.step, found.value};
   metrics_->add(state_.step, found);
+  metrics_->sync();
+  state_.judged = true;
+  checkpoints_.update(state_);
   listener.evaluated(state_.step, found, better);
-  return better;
 }
 
 void Trainer::save(TrainListener& listener) {
@@ -228,10 +277,16 @@ void Trainer::save(TrainListener& listener) {
                                  : checkpoints_.folder(before.back()) + " still stands";
     throw std::runtime_error(std::string(error.what()) + "; " + kept);
   }
-  std::vector<int64_t> keep = {state_.step};
+  listener.saved(state_.step, checkpoints_.folder(state_.step));
+}
+
+/// All but the newest and the best go.
+void Trainer::prune() {
+  const std::vector<int64_t> steps = checkpoints_.steps();
+  if (steps.empty()) return;
+  std::vector<int64_t> keep = {steps.back()};
   if (state_.best) keep.push_back(state_.best->step);
   checkpoints_.prune(keep);
-  listener.saved(state_.step, checkpoints_.folder(state_.step));
 }
 
 void Trainer::diverge(const std::string& what, const std::string& where) const {
@@ -250,6 +305,7 @@ void Trainer::diverge(const std::string& what, const std::string& where) const {
 void Trainer::interrupt(TrainListener& listener) {
   if (state_.step == 0) throw Interrupted("stopped before the first step was done");
   save(listener);
+  prune();
   throw Interrupted("stopped and saved at step " + std::to_string(state_.step) +
                     " in " + path_ + "; the same command goes on from there");
 }

@@ -19,6 +19,8 @@ class TrainListener {
   virtual ~TrainListener() = default;
   /// Before the first step, which is that after `step`.
   virtual void starts(int64_t /*step*/, int64_t /*parameters*/, int64_t /*threads*/) {}
+  /// After starts(): something the user should know, one line.
+  virtual void noted(const std::string& /*line*/) {}
   virtual void stepped(const TrainingLine& /*line*/) {}  ///< after each step
   virtual void logged(const TrainingLine& /*line*/) {}   ///< a line was written
   virtual void evaluating(double /*fraction*/) {}
@@ -38,9 +40,13 @@ struct TrainerOptions {
 /// checkpoint there: stopped at any moment in any way and started again, a run ends
 /// with the same bits as one that never stopped. That rests on each step being a
 /// function of the parameters, the optimiser's state and the step's number alone.
+///
+/// A checkpoint that is damaged is passed over where an older one is whole. Data
+/// without a split valid trains without evaluating.
 class Trainer {
  public:
-  /// Opens or makes the folder. std::invalid_argument if a run with another recipe is
+  /// Opens or makes the folder. std::invalid_argument if the model cannot take the data
+  /// or the memory does not hold it, and if a run with another recipe has a checkpoint
   /// there (the keys that differ are named; the length of a schedule that does not
   /// depend on it, intervals and the place of the same data may change), DataError if
   /// its data or checkpoint does not fit, std::runtime_error if somebody else trains
@@ -58,6 +64,8 @@ class Trainer {
 
  private:
   void check_same_recipe() const;
+  void rehearse() const;
+  void say_what_is_odd(TrainListener& listener) const;
   void resume();
   void describe() const;
 
@@ -70,8 +78,9 @@ class Trainer {
   bool train_step();                // the same
   void finish_step(TrainListener& listener);
   void write_line(TrainListener& listener);
-  bool evaluate_now(TrainListener& listener);
+  void evaluate_now(TrainListener& listener);
   void save(TrainListener& listener);
+  void prune();
   [[noreturn]] void diverge(const std::string& what, const std::string& where) const;
   [[noreturn]] void interrupt(TrainListener& listener);
   bool stopped() const { return options_.stop && options_.stop(); }
@@ -87,6 +96,8 @@ class Trainer {
   Checkpoints checkpoints_;
   TrainerState state_;
   TrainingLine line_;  // of the last step
+  bool has_valid_ = false;
+  std::vector<std::string> passed_over_;  // what is wrong with newer checkpoints
 };
 
 }  // namespace lagwise

@@ -15,6 +15,14 @@ using Ordered = nlohmann::ordered_json;
 
 constexpr std::string_view kModel = "model.";
 
+// How state.json ends: the hash of all before this, and the end of the object.
+constexpr std::string_view kHash = ",\n \"fnv1a\": \"", kEnd = "\"\n}\n";
+
+std::string with_hash(const std::string& body) {
+  return body + std::string(kHash) +
+         data::hash_text(data::fnv1a(data::bytes_of(body))) + std::string(kEnd);
+}
+
 Ordered model_json(const ModelConfig& config) {
   Recipe recipe;
   recipe.model = config;
@@ -102,6 +110,7 @@ std::string state_text(const TrainerState& state) {
   Ordered json = {{"step", state.step}, {"best", nullptr}};
   if (state.best)
     json["best"] = {{"step", state.best->step}, {"value", state.best->value}};
+  json["judged"] = state.judged;
   json["tokens"] = state.tokens;
   json["seconds"] = state.seconds;
   json["pending"] = {{"loss", state.pending.loss},
@@ -114,13 +123,19 @@ std::string state_text(const TrainerState& state) {
   json["words"] = state.words;
   json["data_hash"] = data::hash_text(state.data_hash);
   json["recipe"] = state.recipe;
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  json["files"] = state.files;
+  std::string text = json.dump(1, ' ', false, Json::error_handler_t::replace);
+  text.resize(text.rfind("\n}"));
+  return with_hash(text);
 }
 
 TrainerState parse_state(const std::string& file, const std::string& text) {
   const Json json =
       data::parse_strict_json(file, 0, data::bytes_of(text), {.fractions = true});
   const Reader in(file, json);
+  if (in.json().contains("fnv1a") &&
+      with_hash(text.substr(0, text.rfind(kHash))) != text)
+    throw DataError(file, -1, "the text whose hash it ends with: it is damaged");
   TrainerState state;
   in.take("step", state.step);
   if (state.step < 0) in.refuse("step");
@@ -130,6 +145,7 @@ TrainerState parse_state(const std::string& file, const std::string& text) {
     best.take("step", state.best->step);
     best.take("value", state.best->value);
   }
+  if (in.json().contains("judged")) in.take("judged", state.judged);
   in.take("tokens", state.tokens);
   in.take("seconds", state.seconds);
   const Reader pending = in.inside("pending");
@@ -146,6 +162,7 @@ TrainerState parse_state(const std::string& file, const std::string& text) {
     in.refuse("data_hash");
   state.data_hash = std::stoull(hash, nullptr, 16);
   in.take("recipe", state.recipe);
+  if (in.json().contains("files")) in.take("files", state.files);
   return state;
 }
 

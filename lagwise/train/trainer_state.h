@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,10 @@ struct TrainerState {
   };
   std::optional<Best> best;
 
+  /// False: the evaluation due at this step is still to be made. A checkpoint is saved
+  /// before it, so that nothing an evaluation can do loses work.
+  bool judged = true;
+
   int64_t tokens = 0;  ///< trained on
   double seconds = 0;  ///< of training
 
@@ -34,11 +39,17 @@ struct TrainerState {
   std::vector<std::string> words;  ///< names of the tokens; empty: bytes
   uint64_t data_hash = 0;
   std::string recipe;  ///< resolved
+
+  /// The hash of each other file of the checkpoint, by its name; empty in checkpoints
+  /// written before there were any.
+  std::map<std::string, std::string> files;
 };
 
-std::string state_text(const TrainerState& state);  ///< as JSON
+/// As JSON. Its last entry is the FNV-1a hash of the text before it.
+std::string state_text(const TrainerState& state);
 
-/// DataError names `file` and the entry that is missing or of another kind.
+/// DataError names `file` and the entry that is missing or of another kind, or says
+/// that the text is not that of its hash. A text without one is taken as it is.
 TrainerState parse_state(const std::string& file, const std::string& text);
 
 /// A model's config as JSON, one line: in state.json and run.json.

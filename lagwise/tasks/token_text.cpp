@@ -1,0 +1,37 @@
+#include "lagwise/tasks/token_text.h"
+
+#include <stdexcept>
+
+namespace lagwise {
+namespace {
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw std::invalid_argument("this task " + what +
+                              "; expected one that generates, such as language");
+}
+
+}  // namespace
+
+std::vector<int64_t> TokenText::encode(const std::string&) const {
+  refuse("takes no prompt");
+}
+
+std::string TokenText::decode(const std::vector<int64_t>&) const {
+  refuse("writes no text");
+}
+
+bool TokenText::asks_for_data(const std::string&) const { return false; }
+
+std::unique_ptr<data::Grammar> TokenText::grammar() const { return nullptr; }
+
+bool is_piece_name(const std::string& text) {
+  const size_t colon = text.find(':');
+  if (colon == 0 || colon == text.npos || colon + 1 == text.size()) return false;
+  const auto all = [](const std::string& part, const char* legal) {
+    return part.find_first_not_of(legal) == part.npos;
+  };
+  return all(text.substr(0, colon), "abcdefghijklmnopqrstuvwxyz") &&
+         all(text.substr(colon + 1), "0123456789:");
+}
+
+}  // namespace lagwise

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lagwise/data/token_scheme.h"
+
+namespace lagwise {
+
+/// What tokens stand for: all it takes to give a model a prompt and to read what it
+/// writes. It needs no data. Tasks that do not generate refuse with
+/// std::invalid_argument.
+class TokenText {
+ public:
+  virtual ~TokenText() = default;
+
+  virtual std::vector<int64_t> encode(const std::string& text) const;
+  virtual std::string decode(const std::vector<int64_t>& tokens) const;
+
+  /// Whether a prompt means a piece of the data, such as test:3: encode() of the task
+  /// itself knows it then.
+  virtual bool asks_for_data(const std::string& prompt) const;
+
+  /// Which tokens may come next; nullptr: any.
+  virtual std::unique_ptr<data::Grammar> grammar() const;
+
+  /// How tokens become music; nullptr: they do not.
+  virtual const data::TokenScheme* music() const { return nullptr; }
+};
+
+/// Whether a text has the form of a piece: a split's name, a colon, a number.
+bool is_piece_name(const std::string& text);
+
+}  // namespace lagwise

@@ -1,0 +1,50 @@
+#include "lagwise/train/memory_needed.h"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <stdexcept>
+
+namespace lagwise {
+namespace {
+
+double machine_bytes() {
+  return static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<double>(sysconf(_SC_PAGE_SIZE));
+}
+
+std::string gigabytes(double bytes) {
+  return std::to_string(static_cast<int64_t>(std::ceil(bytes / 1e9))) + " GB";
+}
+
+}  // namespace
+
+double least_bytes(const Recipe& recipe, const ModelConfig& model) {
+  constexpr double kNumber = sizeof(float);
+  const auto dim = static_cast<double>(model.dim);
+  const double inner =
+      model.feed_forward > 0 ? static_cast<double>(model.feed_forward) : 4 * dim;
+  const double block = 4 * dim * dim + 2 * dim * inner;
+  const auto names = static_cast<double>(model.patch > 1 ? 0 : model.vocabulary);
+  const double parameters = names * dim + static_cast<double>(model.layers) * block;
+  const double rows = static_cast<double>(recipe.train.batch) *
+                      static_cast<double>(model.length) *
+                      static_cast<double>(model.layers);
+  return kNumber * (4 * parameters + rows * dim);
+}
+
+void check_memory(const Recipe& recipe, const ModelConfig& model) {
+  const double needed = least_bytes(recipe, model), there = machine_bytes();
+  if (there <= 0 || needed <= there) return;
+  const auto named = [](const char* key, int64_t value) {
+    return std::string(key) + " = " + std::to_string(value);
+  };
+  throw std::invalid_argument(
+      named("model.dim", model.dim) + ", " + named("model.layers", model.layers) +
+      ", " + named("model.feed_forward", model.feed_forward) + ", " +
+      named("train.batch", recipe.train.batch) + ", " +
+      named("data.length", recipe.data.length) + ": training takes at least " +
+      gigabytes(needed) + " of memory, the machine has " + gigabytes(there));
+}
+
+}  // namespace lagwise
