@@ -113,7 +113,7 @@ Run open_run(const std::string& folder, Which which, const std::string& data_pat
   const TrainerState state = load(folder, which, run);
   run.words = state.words, run.data_hash = state.data_hash;
   run.recipe.model = state.model;
-  run.step = state.step, run.data_hash = state.data_hash;
+  run.step = state.step;
   if (!data_path.empty()) run.recipe.data.path = data_path;
   if (with_task) open_data(run);
   run.model->eval();
