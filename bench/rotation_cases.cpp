@@ -77,7 +77,7 @@ Call step(const char* text, const Shape& shape, int64_t position) {
 void rotation_cases(Comparer& comparer, int threads) {
   const Shape shape = {comparer.quick() ? 1024 : 4096, 8, 64, 64};
   for (const char* text : {"rope:layout=half", "rope:layout=interleaved",
-                           "lrpe:lambda=rotation,p=identity"}) {
+                           "lrpe:lambda=rotation,p=identity,angles=fixed"}) {
     const Sequence s = sequence(text, shape, 0);
     comparer.measure({.name = std::string(text) + " (ratio: share of copy bandwidth)",
                       .direction = "forward",

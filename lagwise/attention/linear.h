@@ -86,8 +86,9 @@ class LinearAttention {
   at::Tensor attend(const LinearInputs& inputs) const;
 
   /// Full attention with a bias by lag [1|H, N+M-1], in O(N log N) by FFT
-  /// (ops/toeplitz_linear.h). Needs `divides()` and inputs that are `mapped`. There is
-  /// no state to go on from: each call needs all keys.
+  /// (ops/toeplitz_linear.h), for few queries pair by pair. A bias of -inf hides a lag:
+  /// that is how it is made causal. It divides, so `divides()` must hold, and takes
+  /// features: `mapped`. Without a state: each call needs all keys.
   at::Tensor attend_by_lag(const LinearInputs& inputs,
                            const at::Tensor& lag_bias) const;
 

@@ -39,7 +39,7 @@ void print_json(const std::vector<EncodingFacts>& all) {
                      {"linear_full", facts.traits.linear_full},
                      {"stage", stage_name(facts.traits)},
                      {"denominator", denominator_name(facts.traits)},
-                     {"dims", facts.traits.dims},
+                     {"dims", facts.axes},
                      {"stochastic", facts.traits.stochastic},
                      {"relative", facts.traits.relative},
                      {"longest", facts.traits.longest}});
@@ -48,14 +48,16 @@ void print_json(const std::vector<EncodingFacts>& all) {
 
 void print_table(const std::vector<EncodingFacts>& all) {
   const auto yes = [](bool x) { return x ? "yes" : "-"; };
-  fmt::print("{:<12} {:<5} {:<6} {:<5} {:<10} {:<11} {:<4} {:<6} {:<9} what\n", "name",
-             "exact", "causal", "full", "stage", "denominator", "axes", "draws",
+  size_t width = 0;
+  for (const EncodingFacts& f : all) width = std::max(width, f.name.size());
+  fmt::print("{:<{}} {:<5} {:<6} {:<5} {:<10} {:<11} {:<4} {:<6} {:<9} what\n", "name",
+             width, "exact", "causal", "full", "stage", "denominator", "axes", "draws",
              "longest");
   for (const EncodingFacts& f : all)
-    fmt::print("{:<12} {:<5} {:<6} {:<5} {:<10} {:<11} {:<4} {:<6} {:<9} {}\n", f.name,
-               yes(f.traits.exact), yes(f.traits.linear_causal),
+    fmt::print("{:<{}} {:<5} {:<6} {:<5} {:<10} {:<11} {:<4} {:<6} {:<9} {}\n", f.name,
+               width, yes(f.traits.exact), yes(f.traits.linear_causal),
                yes(f.traits.linear_full), stage_name(f.traits),
-               denominator_name(f.traits), f.traits.dims, yes(f.traits.stochastic),
+               denominator_name(f.traits), f.axes, yes(f.traits.stochastic),
                f.traits.longest, f.summary);
   fmt::print(
       "\nexact: serves exact attention; causal, full: linear attention. stage: where "

@@ -17,6 +17,7 @@
 
 #include "lagwise/cli/checks.h"
 #include "lagwise/cli/kernel_chart.h"
+#include "lagwise/cli/progress.h"
 #include "lagwise/core/map_by_lag.h"
 #include "lagwise/data/atomic_file.h"
 #include "lagwise/encodings/kernel_by_lag.h"
@@ -32,28 +33,48 @@ struct Flags {
 
 constexpr int64_t kBeyond = 8;  // how many training lengths to look
 
-Kernel shown_kernel(const Flags& flags, const std::string& text, int64_t lags) {
+/// A bare name that needs options stands for the example of its row.
+std::string text_shown(const std::string& text) {
+  for (const EncodingRow& row : encodings())
+    if (row.name == text) return std::string(row.text());
+  return text;
+}
+
+Kernel shown_kernel(const Flags& flags, const std::string& text, int64_t lags,
+                    Progress& progress) {
   const auto encoding = make_encoding(
       text, {.heads = flags.heads, .dim = flags.dim, .seed = uint64_t(flags.seed)});
   return kernel_of(*encoding, {0, 1, encoding->layer(0, 1)},
-                   {.seed = uint64_t(flags.seed)}, flags.draws, lags);
+                   {.seed = uint64_t(flags.seed)}, flags.draws, lags,
+                   [&](double fraction) { progress.update(fraction, text); });
 }
 
-/// As far as the encoding reaches: a table of positions may end before.
+/// Whether it has an answer for positions, and lags, up to `lags` - 1.
+bool reaches(Encoding& encoding, int64_t lags) {
+  const HeadShape& shape = encoding.shape();
+  const Placement at{.query_start = lags - 1};
+  const at::Tensor row = at::zeros({1, shape.heads, 1, shape.dim});
+  try {
+    encoding.embed(at::zeros({1, 1, shape.model_width()}), at);
+    encode_once(encoding, row, row, at);
+    return true;
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
+/// As far as the encoding reaches: a table of positions or lags may end before.
 int64_t reach_of(const Flags& flags) {
   const auto encoding =
       make_encoding(flags.text, {.heads = flags.heads, .dim = flags.dim});
   const int64_t most = kBeyond * flags.length;
-  if (encoding->traits().longest != "table") return most;
-  for (int64_t lags = most; lags > 1; lags /= 2) {
-    try {
-      Placement at{.query_start = lags - 1};
-      encoding->embed(at::zeros({1, 1, encoding->shape().model_width()}), at);
-      return lags;
-    } catch (const std::invalid_argument&) {
-    }
+  if (encoding->traits().longest != "table" || reaches(*encoding, most)) return most;
+  int64_t known = 1, beyond = most;
+  while (beyond - known > 1) {
+    const int64_t middle = known + (beyond - known) / 2;
+    (reaches(*encoding, middle) ? known : beyond) = middle;
   }
-  return 1;
+  return known;
 }
 
 /// `text` with `key` set to `value`, whatever it was.
@@ -84,11 +105,11 @@ bool has_option(const std::string& text, const std::string& key) {
 /// Where the number of realizations can be chosen: the spread of the kernel over draws,
 /// root mean square over lags below 64 and heads, which falls as R^-1/2 for independent
 /// ones.
-report::Chart spread_chart(const Flags& flags) {
+report::Chart spread_chart(const Flags& flags, Progress& progress) {
   report::Series measured{"measured", {}, {}}, half{"R^-1/2", {}, {}};
   for (int64_t r = 8; r <= 512; r *= 2) {
     const Kernel kernel =
-        shown_kernel(flags, with_option(flags.text, "realizations", r), 64);
+        shown_kernel(flags, with_option(flags.text, "realizations", r), 64, progress);
     measured.x.push_back(double(r));
     measured.y.push_back(std::sqrt(kernel.spread.square().mean().item<double>()));
     half.x.push_back(double(r));
@@ -171,17 +192,19 @@ report::Page kernel_page(const Flags& flags, const std::string& note,
   return page;
 }
 
-void run(const Flags& flags) {
+void run(Flags flags) {
   if (!flags.html.empty()) data::check_replaceable(flags.html);
+  flags.text = text_shown(flags.text);
   const c10::InferenceMode no_graph;
+  Progress progress("show");
   const int64_t reach = reach_of(flags);
-  const Kernel kernel = shown_kernel(flags, flags.text, reach);
+  const Kernel kernel = shown_kernel(flags, flags.text, reach, progress);
   const std::string title = fmt::format(
       "{}: kernel by lag{}", flags.text,
       kernel.draws > 1 ? fmt::format(", mean of {} draws", kernel.draws) : "");
   std::vector<report::Chart> charts = {kernel_chart(title, kernel, flags.length)};
   if (kernel.draws > 1 && has_option(flags.text, "realizations"))
-    charts.push_back(spread_chart(flags));
+    charts.push_back(spread_chart(flags, progress));
   const std::string note = fmt::format(
       "The scores of queries and keys all equal to 1/sqrt(D), D = {}; without "
       "positions "
@@ -192,6 +215,7 @@ void run(const Flags& flags) {
   if (!flags.html.empty())
     data::replace_file(flags.html,
                        page_html(kernel_page(flags, note + " " + measured, charts)));
+  progress.clear();
   for (const report::Chart& chart : charts) fmt::print("{}\n", terminal_chart(chart));
   fmt::print("{}{}\n{}\n", table_text(charts[0], table), note, measured);
 }

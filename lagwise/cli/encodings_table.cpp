@@ -12,7 +12,17 @@ Made by `lagwise encodings --markdown`; a test keeps this page equal to it. Each
 attention (`ops/encoded.h`) and says how it wants to be used:
 
 - **exact**, **causal**, **full**: serves exact attention, causal and full linear attention.
-  Options can take some away (a decay serves causal linear attention alone).
+  What is not there cannot be, but for one thing: `shaw`, `huang` and `transformer_xl` put a
+  vector for each lag beside the key, and what a query makes of it is no factor of the
+  weights of linear attention. `rope:xpos=true` fades each plane at a rate of its own: that
+  is a decay of causal linear attention and no bias by lag (`xpos=scores` puts it into the
+  scores, for exact attention). `lrpe` with a decay could serve full linear attention and
+  does not: weights that fade to both sides are summed by FFT and divided by their own sum,
+  but a rotation makes them signed.
+- In linear attention a bias by lag is a decay of the state where it falls by a constant
+  factor per step and attention is causal (`alibi`, `decay`, every `decay=`). All others
+  (`t5`, `kerple`, and any bias in full attention) take N log N by FFT, need a denominator,
+  and decode from every key and value, as exact attention does.
 - **stage**: on the *input*, or on queries and keys *before* or *after* the feature map of
   linear attention, or on the *score*.
 - **denominator** of linear attention: from the *same* features, or *separate*, from the
@@ -33,11 +43,16 @@ std::string paper_link(const std::string& paper) {
 
 std::vector<EncodingFacts> encoding_facts() {
   std::vector<EncodingFacts> all;
-  for (const EncodingRow& row : encodings())
+  const auto traits_of = [](std::string_view text) {
+    return make_encoding(text, {.heads = 4, .dim = 8})->traits();
+  };
+  for (const EncodingRow& row : encodings()) {
+    const Traits traits = traits_of(row.text());
     all.push_back({std::string(row.name), std::string(row.summary),
-                   std::string(row.paper), std::string(row.text()),
-                   make_encoding(row.text(), {.heads = 4, .dim = 8})->traits(),
+                   std::string(row.paper), std::string(row.text()), traits,
+                   row.widest.empty() ? traits.dims : traits_of(row.widest).dims,
                    encoding_options(row)});
+  }
   return all;
 }
 
@@ -69,7 +84,7 @@ std::string encodings_markdown(const std::vector<EncodingFacts>& all) {
         "| `{}` | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", f.name,
         f.summary, yes(f.traits.exact), yes(f.traits.linear_causal),
         yes(f.traits.linear_full), stage_name(f.traits), denominator_name(f.traits),
-        f.traits.dims, yes(f.traits.stochastic), f.traits.longest, paper_link(f.paper));
+        f.axes, yes(f.traits.stochastic), f.traits.longest, paper_link(f.paper));
   text +=
       "\n## Options\n\nWritten `name:key=value,...`\n\n| encoding | option | default "
       "| expected |\n|---|---|---|---|\n";

@@ -11,6 +11,7 @@ namespace lagwise::cli {
 struct EncodingFacts {
   std::string name, summary, paper, example;
   Traits traits;
+  int64_t axes = 1;  ///< of the largest grid it takes, with whatever options
   std::vector<Spec::Option> options;
 };
 

@@ -65,6 +65,48 @@ TEST(EncodingsShow, DrawsEveryEncoding) {
   }
 }
 
+TEST(EncodingsShow, TakesEveryNameOfTheTable) {
+  for (const char* name : {"rope", "huang", "learned"}) {  // others: as they are above
+    const Outcome outcome =
+        lagwise({"encodings", "show", name, "--heads", "1", "--dim", "4"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+  }
+  EXPECT_THAT(lagwise({"encodings", "show", "rope", "--length", "16"}).out,
+              HasSubstr("rope:layout=half: kernel by lag"));
+}
+
+/// The last lag of the table is the largest power of 4 below the reach.
+TEST(EncodingsShow, DrawsATableToItsEnd) {
+  for (const char* text : {"huang:max=300", "learned:max=300"}) {
+    const Outcome outcome = lagwise(
+        {"encodings", "show", text, "--length", "512", "--heads", "1", "--dim", "4"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("\n     256")) << text;  // halving stops at 256
+    EXPECT_THAT(outcome.out, Not(HasSubstr("\n    1024"))) << text;
+  }
+}
+
+TEST(EncodingsVerb, SaysHowManyAxesAnEncodingTakesWithAnyOptions) {
+  for (const EncodingFacts& facts : encoding_facts()) {
+    const bool grid = facts.name == "conv_spe" || facts.name == "lrpe" ||
+                      facts.name == "none" || facts.name == "rope";
+    EXPECT_EQ(facts.axes, grid ? 3 : 1) << facts.name;
+  }
+}
+
+TEST(EncodingsVerb, KeepsItsColumnsStraight) {
+  std::stringstream table(lagwise({"encodings"}).out);
+  std::string head, row;
+  std::getline(table, head);
+  const size_t what = head.find("what"), exact = head.find("exact");
+  for (size_t i = 0; i < encodings().size() && std::getline(table, row); ++i) {
+    EXPECT_EQ(row[exact - 1], ' ') << row;
+    EXPECT_NE(row[exact], ' ') << row;
+    EXPECT_EQ(row[what - 1], ' ') << row;
+    EXPECT_NE(row[what], ' ') << row;
+  }
+}
+
 TEST(EncodingsShow, WritesOneSelfContainedPage) {
   const std::string file = ::testing::TempDir() + "encodings_show.html";
   const Outcome outcome =

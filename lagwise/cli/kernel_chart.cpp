@@ -27,11 +27,12 @@ std::vector<int64_t> chosen_lags(int64_t most) {
 }  // namespace
 
 Kernel kernel_of(Encoding& encoding, const Layer& layer, const Draw& first, int draws,
-                 int64_t lags) {
+                 int64_t lags, const std::function<void(double)>& drawn) {
   if (!encoding.traits().stochastic) draws = 1;
   at::Tensor sum = at::zeros({encoding.shape().heads, lags}, at::kDouble),
              squares = sum.clone();
   for (int i = 0; i < draws; ++i) {
+    if (drawn) drawn(double(i) / draws);
     Draw draw = first;
     draw.step += i;
     const at::Tensor one = kernel_by_lag(encoding, lags, draw, layer, lags);

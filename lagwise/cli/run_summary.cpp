@@ -173,7 +173,7 @@ RunSummary read_run_summary(const std::string& folder, int64_t examples) {
   const std::string recipe = run_file(folder, "recipe.toml");
   if (!std::filesystem::exists(recipe))
     throw DataError(folder, -1, "the folder of a run, with a recipe.toml");
-  run.recipe = read_recipe(recipe);
+  run.recipe = read_kept_recipe(recipe);
   const Json facts = read_json(run, "run.json");
   run.parameters = whole(facts, "parameters");
   run.data_hash = words(facts, "data_hash");

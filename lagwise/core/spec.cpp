@@ -154,10 +154,32 @@ void Spec::finish() const {
   }
 }
 
-std::string Spec::text() const {
+void Spec::assume(const Spec& other) {
+  given_.insert(other.given_.begin(), other.given_.end());
+}
+
+std::string Spec::text() const { return written(given_); }
+
+std::string Spec::full_text() const {
+  Values values = given_;
+  for (const Option& option : legal_)
+    if (!option.fallback.empty()) values.emplace(option.key, option.fallback);
+  return written(values);
+}
+
+std::string Spec::short_text() const {
+  Values values = given_;
+  for (const Option& option : legal_) {
+    const auto at = values.find(option.key);
+    if (at != values.end() && at->second == option.fallback) values.erase(at);
+  }
+  return written(values);
+}
+
+std::string Spec::written(const Values& values) const {
   std::string text = name_;
   char separator = ':';
-  for (const auto& [key, value] : given_) {
+  for (const auto& [key, value] : values) {
     text += separator + key + "=" + value;
     separator = ',';
   }

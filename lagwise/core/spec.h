@@ -66,7 +66,20 @@ class Spec {
   /// specs that say the same in another order have the same text.
   std::string text() const;
 
+  /// The same with every option taken so far, defaults too: it goes on meaning what it
+  /// means now when a default changes.
+  std::string full_text() const;
+
+  /// The same without options that stand at their default.
+  std::string short_text() const;
+
+  /// As if the options of `other` had been given, but for those that were.
+  void assume(const Spec& other);
+
  private:
+  using Values = std::map<std::string, std::string, std::less<>>;
+
+  std::string written(const Values& values) const;
   void read_option(std::string_view option);
   const std::string* find(std::string_view key, std::string fallback,
                           std::string expected);
@@ -74,7 +87,7 @@ class Spec {
   std::vector<std::string> keys() const;
 
   std::string name_;
-  std::map<std::string, std::string, std::less<>> given_;
+  Values given_;
   std::vector<Option> legal_;
 };
 

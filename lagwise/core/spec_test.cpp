@@ -155,5 +155,27 @@ TEST(Spec, PrintsItselfBackInCanonicalForm) {
   EXPECT_EQ(Spec(Spec("x:b=2,a=1").text()).text(), Spec("x:a=1,b=2").text());
 }
 
+TEST(Spec, WritesEveryOptionOrOnlyThoseThatDiffer) {
+  const auto taken = [](Spec spec) {
+    spec.take("base", 10000.0);
+    spec.take_choice("p", "identity", {"identity", "dct"});
+    spec.take("file", "");
+    return spec;
+  };
+  EXPECT_EQ(taken(Spec("x")).full_text(), "x:base=10000,p=identity");
+  EXPECT_EQ(taken(Spec("x:p=dct")).full_text(), "x:base=10000,p=dct");
+  EXPECT_EQ(taken(Spec("x:p=dct,base=10000")).short_text(), "x:p=dct");
+  EXPECT_EQ(taken(Spec("x:p=identity")).short_text(), "x");
+  EXPECT_EQ(taken(Spec(taken(Spec("x")).full_text())).short_text(), "x");
+}
+
+TEST(Spec, AssumesWhatWasNotGiven) {
+  Spec spec("x:p=dct");
+  spec.assume(Spec("x:p=identity,q=2"));
+  EXPECT_EQ(spec.take("p", "none"), "dct");
+  EXPECT_EQ(spec.take("q", 1), 2);
+  spec.finish();
+}
+
 }  // namespace
 }  // namespace lagwise

@@ -2,9 +2,12 @@
 //
 //     score(i, j) += -m_h |lag|,    m_h = 2^(-exponent h / H),  h = 1..H
 //
+// for H a power of two. Other H take the slopes of the next smaller power of two, H',
+// then every other slope of 2 H', from the steepest on (alibi_slopes in head_decay.h).
+//
 // Shapes      lag_bias [H, N+M-1]; decay [H] = -m_h when causal; q and k pass through.
 // Parameters  none.
-// Options     exponent (8): the slopes run geometrically down to 2^-exponent.
+// Options     exponent (8): the smallest slope is 2^-exponent.
 // Linear      causal: exp(-m lag) is a decay per step, exactly. Full: the factor
 //             exp(bias) of each pair is Toeplitz, O(N log N) by FFT.
 // Paper       Press, Smith, Lewis, "Train Short, Test Long", ICLR 2022.
@@ -31,17 +34,16 @@ class Alibi : public Encoding {
       : Encoding({.exact = true,
                   .linear_causal = true,
                   .linear_full = true,
-                  .stage = Traits::Stage::score},
+                  .stage = Traits::Stage::score,
+                  .by_lag = true,
+                  .decays = true},
                  shape),
         slopes_(at::tensor(alibi_slopes(shape.heads, exponent), at::kDouble)) {}
 
   Encoded encode(const at::Tensor& q, const at::Tensor& k, const Code&, const Layer&,
                  const Placement& at) override {
-    refuse_positions("alibi", at);
-    const at::Tensor distance = lags_between(at, q.size(2), k.size(2)).abs();
     Encoded to{.q = q, .k = k, .scale = inverse_root(q.size(3))};
-    to.lag_bias = (-slopes_.unsqueeze(1) * distance).to(q.scalar_type());
-    if (at.causal) to.decay = (-slopes_).to(q.scalar_type());
+    fade("alibi", to, -slopes_, at);
     return to;
   }
 

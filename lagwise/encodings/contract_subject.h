@@ -10,9 +10,9 @@
 
 #include "lagwise/encodings/encoding.h"
 #include "lagwise/encodings/kernel_by_lag.h"
+#include "lagwise/encodings/lag_weights_testing.h"
 #include "lagwise/ops/exact_attention.h"
 #include "lagwise/ops/linear_attention.h"
-#include "lagwise/ops/toeplitz_linear.h"
 
 namespace lagwise::testing {
 
@@ -21,10 +21,12 @@ inline at::Tensor normal(at::IntArrayRef sizes, uint64_t seed) {
   return at::randn(sizes, at::kDouble);
 }
 
-/// The state of a stream: the state of linear attention, and the code of earlier rows.
+/// The state of a stream: that of linear attention and the code of the rows before; or,
+/// of attention by lag, features and values of all rows so far.
 struct Stream {
   ops::LinearState state = {};
   std::shared_ptr<Code> code = {};
+  at::Tensor k = {}, v = {};
 };
 
 /// An encoding with parameters of layer 1 of 3, and attention without weights: queries
@@ -95,9 +97,8 @@ class Subject {
       options.q_norm = q, options.k_norm = k;
     }
     if (at.causal) options.decay = encoded.decay;
-    if (!at.causal && encoded.lag_bias.defined())
-      return ops::toeplitz_linear(elu1(encoded.q), elu1(encoded.k), heads(x),
-                                  encoded.lag_bias);
+    if (traits().by_lag && !(at.causal && traits().decays))
+      return weigh(encoded, heads(x), at, stream);
     const auto result = ops::linear_attention_stateful(
         encoded.q, encoded.k, heads(x), stream ? stream->state : ops::LinearState(),
         options);
@@ -105,7 +106,22 @@ class Subject {
     return result.out;
   }
 
-  /// Exact attention, for encodings that serve no other.
+  /// Linear attention with a factor for every lag, over the rows of a stream so far.
+  at::Tensor weigh(const Encoded& e, const at::Tensor& v, const Placement& at,
+                   Stream* stream) {
+    if (stream == nullptr)
+      return weigh_lags(elu1(e.q), elu1(e.k), v, e.lag_bias, at.causal);
+    const auto grow = [](at::Tensor& past, const at::Tensor& rows) {
+      past = past.defined() ? at::cat({past, rows}, 2) : rows;
+    };
+    grow(stream->k, elu1(e.k)), grow(stream->v, v);
+    Placement all = at;
+    all.key_start = at.query_start + v.size(2) - stream->v.size(2);
+    const at::Tensor bias = encode(e.q, stream->k, all).lag_bias;
+    return weigh_lags(elu1(e.q), stream->k, stream->v, bias, at.causal);
+  }
+
+  /// Exact attention.
   at::Tensor attend_exactly(const at::Tensor& x, const Placement& at) {
     const at::Tensor e = encoding_->embed(x, at);
     const Encoded encoded = encode(heads(e), keys(e), at);
@@ -118,10 +134,11 @@ class Subject {
     return ops::exact_attention(encoded.q, encoded.k, heads(x), options);
   }
 
+  bool serves_linear(bool causal) const {
+    return causal ? traits().linear_causal : traits().linear_full;
+  }
   at::Tensor attend_somehow(const at::Tensor& x, const Placement& at) {
-    return traits().linear_causal || (traits().linear_full && !at.causal)
-               ? attend(x, at)
-               : attend_exactly(x, at);
+    return serves_linear(at.causal) ? attend(x, at) : attend_exactly(x, at);
   }
 
   at::Tensor heads(const at::Tensor& x) const {  // [B, N, H D] -> [B, H, N, D]
@@ -133,10 +150,6 @@ class Subject {
   at::Tensor keys(const at::Tensor& x) const { return heads(x.flip({2})); }
 
  private:
-  static at::Tensor elu1(const at::Tensor& x) {
-    return at::where(x.gt(0), x + 1, x.clamp_max(0).exp());
-  }
-
   std::unique_ptr<Encoding> encoding_;
   Layer layer_;
 };

@@ -7,9 +7,6 @@
 #include <omp.h>
 
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <set>
 #include <stdexcept>
 
 #include "lagwise/encodings/contract_subject.h"
@@ -27,12 +24,16 @@ constexpr int64_t kLong = 307;  // a prime past every clip, bucket and period
 /// Every row as its example, and options that change what an encoding hands over.
 std::vector<std::string> subjects() {
   std::vector<std::string> texts = {
+      "conv_spe:kernel=9,shared=false",
       "decay:kind=learned",
       "decay:kind=lightning",
+      "huang:max=40,tables=head,beyond=zero",
+      "kerple:kind=power",
       "lrpe:lambda=mixed,p=dct",
       "lrpe:lambda=permutation,p=householder",
       "lrpe:lambda=unitary,angles=learned,spread=true,decay=lightning",
-      "lrpe:p=householder,angles=learned,vectors=learned,reflections=2",
+      "lrpe:lambda=rotation,p=identity,angles=fixed,decay=alibi",
+      "lrpe:vectors=learned,reflections=2",
       "lrpe:lambda=unitary,p=fourier",
       "lrpe:type=b",
       "rope:layout=interleaved,scaling=dynamic_ntk,factor=4",
@@ -40,7 +41,10 @@ std::vector<std::string> subjects() {
       "rope:layout=interleaved,decay=lightning",
       "rope:layout=interleaved,xpos=true",
       "rope:layout=half,xpos=scores,centre=500",
-      "sinusoidal:layout=tensor2tensor",
+      "sine_spe:noise=exact,decay=alibi",
+      "sine_spe:noise=sketch,shared=false",
+      "sine_spe:shared=false",
+      "sinusoidal:layout=tensor2tensor,decay=alibi",
   };
   for (const EncodingRow& row : encodings()) texts.emplace_back(row.text());
   return texts;
@@ -167,16 +171,19 @@ TEST_P(Contract, EstimatesDependOnTheLagAloneInExpectation) {
   }
 }
 
-// 4. Gradients reach every parameter and the input.
-TEST_P(Contract, GradientsEqualFiniteDifferences) {
-  Subject subject = make(GetParam());
+// 4. Gradients reach every parameter and the input, in every attention it serves.
+void expect_gradients(Subject& subject, bool exact, bool causal) {
+  SCOPED_TRACE(std::string(causal ? "causal " : "full ") +
+               (exact ? "exact" : "linear") + " attention");
   Parameters inputs = subject.parameters();
   inputs.emplace_back("x", subject.input(2, 19).set_requires_grad(true));
   const Tensor x = inputs.back().second;
   const Tensor g = normal({2, 4, 19, 8}, 3);
   const auto loss = [&] {
-    return (subject.attend_somehow(x, subject.at(5)) * g).sum();
+    const Placement at = subject.at(5, causal);
+    return ((exact ? subject.attend_exactly(x, at) : subject.attend(x, at)) * g).sum();
   };
+  for (auto& [name, p] : inputs) p.mutable_grad() = Tensor();
   loss().backward();
   for (auto& [name, p] : inputs) {
     ASSERT_TRUE(p.grad().defined()) << name << " gets no gradient";
@@ -193,6 +200,14 @@ TEST_P(Contract, GradientsEqualFiniteDifferences) {
     const double size = (p.grad().norm() * direction.norm()).item<double>();
     EXPECT_GT(size, 0) << name << " gets a gradient of zero";
     EXPECT_NEAR((up - down) / (2 * h), predicted, 1e-6 * size + 1e-7) << name;
+  }
+}
+
+TEST_P(Contract, GradientsEqualFiniteDifferences) {
+  Subject subject = make(GetParam());
+  for (const bool causal : {true, false}) {
+    if (subject.traits().exact) expect_gradients(subject, true, causal);
+    if (subject.serves_linear(causal)) expect_gradients(subject, false, causal);
   }
 }
 
@@ -272,16 +287,21 @@ TEST_P(Contract, HandsOverWhatItsTraitsSay) {
   if (traits.stage != Traits::Stage::score) {
     EXPECT_EQ(encodes, traits.stage != Traits::Stage::input);
   }
-  const bool by_lag =
-      e.lag_bias.defined() || e.lag_keys.defined() || e.lag_values.defined();
+  EXPECT_EQ(e.lag_bias.defined(), traits.by_lag);
+  EXPECT_EQ(e.decay.defined(), traits.decays);
   if (e.decay.defined()) {
     EXPECT_TRUE(traits.linear_causal);
-    EXPECT_TRUE(e.lag_bias.defined() || (!traits.exact && !traits.linear_full))
+    EXPECT_TRUE(traits.by_lag || (!traits.exact && !traits.linear_full))
         << "only causal linear attention reads a decay";
     EXPECT_TRUE(e.decay.le(0).all().item<bool>());
   }
-  if (by_lag && !e.decay.defined()) {
-    EXPECT_FALSE(traits.linear_causal);
+  if (e.decay.defined() && e.lag_bias.defined()) {  // one kernel
+    const Tensor lag = at::arange(-19, 20, at::kDouble);
+    EXPECT_TRUE(at::allclose(e.lag_bias, e.decay.unsqueeze(1) * lag.abs()));
+  }
+  if (e.lag_keys.defined() || e.lag_values.defined()) {
+    EXPECT_FALSE(traits.linear_causal || traits.linear_full)
+        << "what a query makes of a lag does not weigh features";
   }
   if (traits.linear_full) {
     const Tensor out = subject.attend(x, subject.at(0, false));
@@ -323,7 +343,8 @@ TEST_P(Contract, TakesGridsOfAsManyAxesAsItSays) {
   ASSERT_GE(dims, 1);
   Placement at = subject.at(0, false);
   // A row without a place stands before a picture, or has nothing added to it.
-  const bool on_input = subject.traits().stage == Traits::Stage::input;
+  const bool on_input =
+      subject.traits().stage == Traits::Stage::input && !subject.traits().by_lag;
   at.off_grid = dims > 1 || on_input ? 1 : 0;
   const Tensor x = subject.input(1, 16 + at.off_grid);
   for (at.grid = {16}; static_cast<int64_t>(at.grid.size()) <= dims;) {
@@ -352,25 +373,6 @@ TEST_P(Contract, RefusesAnUnknownOptionAndListsTheLegalOnes) {
                 what.find("it takes no options") != std::string::npos)
         << what;
   }
-}
-
-TEST(Registry, HoldsExactlyTheFilesOfTheFolder) {
-  // An encoding is a source without a header.
-  std::set<std::string> files, rows;
-  const std::filesystem::path folder =
-      std::filesystem::path(LAGWISE_SOURCE_DIR) / "lagwise" / "encodings";
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    const auto& path = entry.path();
-    const std::string stem = path.stem();
-    if (path.extension() == ".cpp" && !stem.ends_with("_test") &&
-        !stem.ends_with("_bench") && !std::filesystem::exists(folder / (stem + ".h")))
-      files.insert(stem);
-  }
-  for (const EncodingRow& row : encodings()) {
-    rows.emplace(row.name);
-    EXPECT_FALSE(row.summary.empty()) << row.name;
-  }
-  EXPECT_EQ(rows, files);
 }
 
 }  // namespace

@@ -16,7 +16,8 @@
 // Cost     docs/maths/conv_spe.md; a step of decoding is the same at any position.
 // Options  kernel (128; 7x7 on an image, 3x3x3): its axes are those of the grid;
 //          realizations (64); noise gaussian or sign; gated (true);
-//          method auto, direct or fourier.
+//          method auto, direct or fourier; shared (true): one pair of kernels for all
+//          layers, or each its own. The noise is one draw for all layers either way.
 // Given    Draw.given["conv_spe.z"] (R, H D, 4 kernel_1 + size_1, ..) as the authors'
 //          code draws it: the samples from `kernel` on are used;
 //          Draw.given["conv_spe.gate"] [H, D, R].
@@ -41,10 +42,10 @@
 #include <ATen/ops/tensor.h>
 #include <c10/core/GradMode.h>
 
-#include <charconv>
 #include <cmath>
 #include <stdexcept>
 
+#include "lagwise/encodings/conv_spe_kernels.h"
 #include "lagwise/encodings/encoding.h"
 #include "lagwise/ops/conv_spe_noise.h"
 
@@ -57,47 +58,12 @@ struct Options {
   std::vector<int64_t> kernel;
   int64_t realizations;
   std::string noise;
-  bool gated;
+  bool gated, shared;
   std::string method;
 };
 
 [[noreturn]] void refuse(const std::string& text) {
   throw std::invalid_argument("conv_spe: " + text);
-}
-
-/// "7x7" as {7, 7}.
-std::vector<int64_t> taps_of(const std::string& text) {
-  std::vector<int64_t> taps;
-  const char *at = text.data(), *const end = at + text.size();
-  while (true) {
-    int64_t count = 0;
-    const auto [stop, error] = std::from_chars(at, end, count);
-    const bool more = stop != end && *stop == 'x';
-    if (error != std::errc() || count < 1 || count > 1 << 20 ||
-        (stop != end && !more) || taps.size() == 3)
-      refuse("expected kernel as 1 to 3 numbers of taps, such as 128 or 7x7, got '" +
-             text + "'");
-    taps.push_back(count);
-    if (!more) return taps;
-    at = stop + 1;
-  }
-}
-
-/// Uniform in [0, 1) over sqrt(taps / 2): the expected template is a triangle of
-/// height 1/2.
-Tensor first_kernel(const HeadShape& shape, const std::vector<int64_t>& taps,
-                    int64_t side) {
-  std::vector<int64_t> sizes = {shape.heads * shape.dim, 1};
-  sizes.insert(sizes.end(), taps.begin(), taps.end());
-  const Tensor kernel = at::empty(sizes, at::kFloat);
-  int64_t count = 1;
-  for (int64_t t : taps) count *= t;
-  const Noise noise(shape.seed, streams::kParameters);
-  for (int64_t i = 0; i < sizes[0]; ++i)
-    noise.at({.head = i / shape.dim, .feature = i % shape.dim, .realisation = side})
-        .fill_uniform<float>(
-            0, {kernel.data_ptr<float>() + i * count, static_cast<size_t>(count)});
-  return kernel.div_(std::sqrt(static_cast<double>(count) / 2));
 }
 
 Traits traits_of(const Options& options) {
@@ -114,25 +80,26 @@ class ConvSpe : public Encoding {
   ConvSpe(const Options& options, const HeadShape& shape)
       : Encoding(traits_of(options), shape),
         options_(options),
-        query_kernel_(first_kernel(shape, options.kernel, 0)),
-        key_kernel_(first_kernel(shape, options.kernel, 1)) {}
+        kernels_(conv_spe_kernels(shape, options.kernel, 0)) {}
 
   int64_t width() const override { return options_.realizations; }
 
-  Parameters shared() override {
-    return {{"query_kernel", query_kernel_}, {"key_kernel", key_kernel_}};
-  }
+  Parameters shared() override { return options_.shared ? kernels_ : Parameters(); }
 
   Parameters layer(int64_t index, int64_t count) override {
     layers_ = std::max(layers_, count);
-    if (!options_.gated) return {};
+    Parameters own;
+    if (!options_.shared)
+      own = kernels_ = conv_spe_kernels(shape(), options_.kernel, index);
+    if (!options_.gated) return own;
     const Tensor gate = at::empty({shape().heads, shape().dim}, at::kFloat);
     const Noise noise(shape().seed, streams::kParameters);
     for (int64_t h = 0; h < shape().heads; ++h)
       noise.at({.layer = index, .head = h, .realisation = 2})
           .fill_normal<float>(0, {gate.data_ptr<float>() + h * shape().dim,
                                   static_cast<size_t>(shape().dim)});
-    return {{"gate", gate}};
+    own.emplace_back("gate", gate);
+    return own;
   }
 
   Code code(const Placement& at, const Draw& draw, int64_t queries, int64_t keys,
@@ -164,8 +131,10 @@ class ConvSpe : public Encoding {
       options.z = code.tensors[kSamples].to(q.scalar_type());
       options.z_start = code.tensors[kRange].data_ptr<int64_t>()[0];
     }
-    Tensor eps, mixed, a = query_kernel_.to(q.scalar_type()),
-                       b = key_kernel_.to(q.scalar_type());
+    const Layer all{0, 1, kernels_};
+    const Layer& kernels = options_.shared ? all : layer;
+    Tensor eps, mixed, a = kernels["query_kernel"].to(q.scalar_type()),
+                       b = kernels["key_kernel"].to(q.scalar_type());
     if (options_.gated || off > 0) eps = gate_noise(code, layer.index, q);
     if (options_.gated) {
       std::vector<int64_t> per_channel(static_cast<size_t>(a.dim()), 1);
@@ -192,6 +161,9 @@ class ConvSpe : public Encoding {
   static constexpr size_t kRow = 3;    // codes of a single row, [H, D, 2, R]
 
   const std::vector<int64_t>& taps() const { return options_.kernel; }
+
+  /// A kernel, for its type: what is drawn is of the same.
+  const Tensor& kind() const { return kernels_[0].second; }
 
   double scale() const {
     return 1 / std::sqrt(static_cast<double>(options_.realizations));
@@ -227,11 +199,11 @@ class ConvSpe : public Encoding {
 
   // ---- a stream, token by token: one row is filtered once for all layers
 
-  /// Whether the codes of a single row are formed once and kept for all layers. Not
-  /// where gradients are wanted, and not with method=direct, which promises other bits.
+  /// Not where layers have kernels of their own, where gradients are wanted, nor the
+  /// bits that method=direct promises.
   bool forms_rows() const {
-    return options_.method == "auto" && !c10::GradMode::is_enabled() &&
-           shape().heads * shape().dim < 1 << 16;
+    return options_.shared && options_.method == "auto" &&
+           !c10::GradMode::is_enabled() && shape().heads * shape().dim < 1 << 16;
   }
 
   /// The codes (R D)^(-1/4) sum_j a_d[j] z(d, r, n + j) of queries and keys at one
@@ -246,7 +218,8 @@ class ConvSpe : public Encoding {
     options.query_start = options.key_start = n;
     options.z = z.view({h * d, 1, z.size(2), r});
     options.z_start = code.tensors[kRange].data_ptr<int64_t>()[0];
-    const auto [a, b] = ops::conv_spe(one, one, query_kernel_, key_kernel_, options);
+    const auto [a, b] =
+        ops::conv_spe(one, one, kernels_[0].second, kernels_[1].second, options);
     return at::stack({a.view({h, d, r}), b.view({h, d, r})}, 2)
         .mul_(std::pow(static_cast<double>(d), -0.25));  // R^(-1/4) is there already
   }
@@ -296,11 +269,11 @@ class ConvSpe : public Encoding {
     if (!options_.gated || draw.given.count("conv_spe.gate") > 0) return {};
     if (previous.tensors.size() > kEps && same_moment(previous.draw, draw) &&
         previous.tensors[kEps].defined() &&
-        previous.tensors[kEps].scalar_type() == query_kernel_.scalar_type())
+        previous.tensors[kEps].scalar_type() == kind().scalar_type())
       return previous.tensors[kEps];
     std::vector<Tensor> layers;
     for (int64_t i = 0; i < layers_; ++i)
-      layers.push_back(gate_noise({{}, draw}, i, query_kernel_));
+      layers.push_back(gate_noise({{}, draw}, i, kind()));
     return layers.empty() ? Tensor() : at::stack(layers, 0);
   }
 
@@ -342,12 +315,12 @@ class ConvSpe : public Encoding {
         first = range[0], drawn = range[1];
       }
     }
-    if (!window.defined() || window.scalar_type() != query_kernel_.scalar_type() ||
+    if (!window.defined() || window.scalar_type() != kind().scalar_type() ||
         end - first > window.size(2)) {
       const int64_t capacity = 2 * kernel + 64;  // whatever the rows: at most kernel
       const Tensor next =
           at::empty({shape().heads, shape().dim, capacity, options_.realizations},
-                    query_kernel_.options().requires_grad(false));
+                    kind().options().requires_grad(false));
       const int64_t kept = drawn - start;
       if (kept > 0)
         next.narrow(2, 0, kept).copy_(window.narrow(2, start - first, kept));
@@ -368,7 +341,7 @@ class ConvSpe : public Encoding {
   }
 
   Options options_;
-  Tensor query_kernel_, key_kernel_;
+  Parameters kernels_;  // of all layers; where each has its own, of the last made
   int64_t layers_ = 0;  // of the model, as far as is known
 };
 
@@ -378,10 +351,11 @@ const RegisterEncoding registered({
     .paper = "arXiv:2105.08399",
     .make = [](Spec& spec, const HeadShape& shape) -> std::unique_ptr<Encoding> {
       Options options;
-      options.kernel = taps_of(spec.take("kernel", "128"));
+      options.kernel = conv_spe_taps(spec.take("kernel", "128"));
       options.realizations = spec.take("realizations", 64);
       options.noise = spec.take_choice("noise", "gaussian", {"gaussian", "sign"});
       options.gated = spec.take("gated", true);
+      options.shared = spec.take("shared", true);
       options.method =
           spec.take_choice("method", "auto", {"auto", "direct", "fourier"});
       if (options.realizations < 1 || options.realizations >= 1 << 23)
@@ -391,6 +365,7 @@ const RegisterEncoding registered({
         refuse("expected method auto or direct on a grid, got fourier");
       return std::make_unique<ConvSpe>(options, shape);
     },
+    .widest = "conv_spe:kernel=3x3x3",
 });
 
 }  // namespace

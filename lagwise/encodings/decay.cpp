@@ -1,11 +1,14 @@
-// A plain decay per head: causal linear attention forgets at a fixed rate.
+// A plain decay per head: attention forgets at a fixed rate.
 //
-//     score(i, j) *= g_h^(i-j),  0 < g_h < 1
+//     weight(i, j) *= g_h^|i-j|,  0 < g_h < 1
+//
+// In causal linear attention a decay of the state; in exact attention log g_h |i-j| is
+// added to the score, and in full linear attention the factors are applied by FFT.
 //
 // Kinds: retnet, alibi, lightning, tnl (formulas in head_decay.h), or learned, where
 // g_h = exp(-exp(rate_h)) starts from ALiBi's slopes and can never grow the past.
 //
-// Shapes      q and k pass through; decay [H] = log g.
+// Shapes      q and k pass through; decay [H] = log g when causal; lag_bias [H, N+M-1].
 // Parameters  of a layer, kind=learned: "rate" [H].
 // Options     kind (retnet).
 // Paper       Sun et al., "Retentive Network", 2023, arXiv:2307.08621.
@@ -25,7 +28,13 @@ namespace {
 class Decay : public Encoding {
  public:
   Decay(const HeadShape& shape, const std::string& kind)
-      : Encoding({.linear_causal = true, .stage = Traits::Stage::score}, shape),
+      : Encoding({.exact = true,
+                  .linear_causal = true,
+                  .linear_full = true,
+                  .stage = Traits::Stage::score,
+                  .by_lag = true,
+                  .decays = true},
+                 shape),
         kind_(kind) {}
 
   Parameters layer(int64_t index, int64_t count) override {
@@ -35,14 +44,13 @@ class Decay : public Encoding {
   }
 
   Encoded encode(const at::Tensor& q, const at::Tensor& k, const Code&,
-                 const Layer& layer, const Placement&) override {
+                 const Layer& layer, const Placement& at) override {
     const at::Tensor log_factor =
         kind_ == "learned" ? -layer["rate"].exp()
                            : head_decay(kind_, shape().heads, layer.index, layer.count);
-    return {.q = q,
-            .k = k,
-            .scale = 1 / std::sqrt(double(shape().dim)),
-            .decay = log_factor.to(q.scalar_type())};
+    Encoded to{.q = q, .k = k, .scale = 1 / std::sqrt(double(shape().dim))};
+    fade("decay", to, log_factor, at);
+    return to;
   }
 
  private:

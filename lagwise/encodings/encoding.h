@@ -40,6 +40,8 @@ struct Traits {
   bool stochastic = false;            ///< scores are an estimate, right in expectation
   bool relative = true;               ///< scores depend on the lag alone
   std::string longest = "unbounded";  ///< or "table", "horizon"
+  bool by_lag = false;                ///< hands over a lag_bias,
+  bool decays = false;                ///<   a decay in causal attention, or both
 };
 
 /// One layer of a model, as `encode` sees it.
@@ -103,6 +105,8 @@ struct EncodingRow {
   std::unique_ptr<Encoding> (*make)(Spec& spec, const HeadShape& shape);
   std::string_view example =
       "";  ///< where the bare name is not enough: "rope:layout=half"
+  std::string_view widest = "";  ///< that of most axes, where the example has fewer
+  std::string_view older = "";   ///< options whose default was another once, as then
 
   std::string_view text() const { return example.empty() ? name : example; }
 };

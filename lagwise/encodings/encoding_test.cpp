@@ -4,7 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <set>
 #include <stdexcept>
+
+#include "lagwise/encodings/contract_subject.h"
 
 namespace lagwise {
 namespace {
@@ -36,6 +40,40 @@ TEST(Encodings, TellTheirOptionsWithDefaults) {
     EXPECT_EQ(options[0].fallback, "512");
     EXPECT_EQ(options[0].expected, "a whole number");
   }
+}
+
+// What the table of encodings says of axes.
+TEST(Registry, NamesWhatTakesMostAxes) {
+  for (const EncodingRow& row : encodings()) {
+    if (row.widest.empty()) continue;
+    testing::Subject subject(std::string(row.widest), {.heads = 2, .dim = 24});
+    const int64_t dims = subject.traits().dims;
+    EXPECT_GT(dims, testing::Subject(std::string(row.text())).traits().dims)
+        << row.name;
+    Placement at = subject.at(0, false);
+    at.grid.assign(static_cast<size_t>(dims), 2);
+    const at::Tensor x = subject.input(1, int64_t{1} << dims);
+    EXPECT_TRUE(subject.scores(x, x, at).isfinite().all().item<bool>()) << row.name;
+  }
+}
+
+TEST(Registry, HoldsExactlyTheFilesOfTheFolder) {
+  // An encoding is a source without a header.
+  std::set<std::string> files, rows;
+  const std::filesystem::path folder =
+      std::filesystem::path(LAGWISE_SOURCE_DIR) / "lagwise" / "encodings";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const auto& path = entry.path();
+    const std::string stem = path.stem();
+    if (path.extension() == ".cpp" && !stem.ends_with("_test") &&
+        !stem.ends_with("_bench") && !std::filesystem::exists(folder / (stem + ".h")))
+      files.insert(stem);
+  }
+  for (const EncodingRow& row : encodings()) {
+    rows.emplace(row.name);
+    EXPECT_FALSE(row.summary.empty()) << row.name;
+  }
+  EXPECT_EQ(rows, files);
 }
 
 TEST(HeadShape, FillsInWhatIsNotGiven) {

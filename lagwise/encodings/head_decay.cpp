@@ -1,9 +1,12 @@
 #include "lagwise/encodings/head_decay.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 
 #include <bit>
 #include <cmath>
+
+#include "lagwise/encodings/lags.h"
 
 namespace lagwise {
 
@@ -49,6 +52,16 @@ at::Tensor head_decay(const std::string& kind, int64_t heads, int64_t layer,
     }
   }
   return log_factor;
+}
+
+void fade(const char* name, Encoded& encoded, const at::Tensor& log_factor,
+          const Placement& at) {
+  refuse_positions(name, at);
+  const at::ScalarType type = encoded.q.scalar_type();
+  const at::Tensor distance =
+      lags_between(at, encoded.q.size(2), encoded.k.size(2)).abs();
+  encoded.lag_bias = (log_factor.unsqueeze(1) * distance).to(type);
+  if (at.causal) encoded.decay = log_factor.to(type);
 }
 
 }  // namespace lagwise

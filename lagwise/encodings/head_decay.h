@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lagwise/core/spec.h"
+#include "lagwise/ops/encoded.h"
 
 namespace lagwise {
 
@@ -29,5 +30,11 @@ std::string take_decay(Spec& spec);
 /// log g_h as double [H], each < 0, of one of decay_kinds().
 at::Tensor head_decay(const std::string& kind, int64_t heads, int64_t layer,
                       int64_t layers);
+
+/// Lets rows that are encoded fade by exp(log_factor |lag|), log_factor [H]: as a decay
+/// to causal linear attention, and as the bias by lag that is the same kernel to all
+/// others. Rows must stand one after another; `name` refuses any that do not.
+void fade(const char* name, Encoded& encoded, const at::Tensor& log_factor,
+          const Placement& at);
 
 }  // namespace lagwise

@@ -38,5 +38,29 @@ TEST(HeadDecay, FollowsEachPublishedSchedule) {
       EXPECT_TRUE(head_decay(kind, 4, layer, 4).lt(0).all().item<bool>()) << kind;
 }
 
+TEST(Fade, HandsOverOneKernelAsADecayAndByLag) {
+  Encoded e{.q = at::zeros({1, 2, 3, 4}, at::kDouble),
+            .k = at::zeros({1, 2, 2, 4}, at::kDouble)};
+  const at::Tensor log_factor = at::tensor({-0.5, -0.25}, at::kDouble);
+  fade("x", e, log_factor, {.query_start = 5, .key_start = 7});
+  EXPECT_TRUE(at::equal(e.decay, log_factor));
+  const at::Tensor lag = at::arange(-3, 1, at::kDouble);  // -3 .. 0
+  EXPECT_TRUE(at::equal(e.lag_bias, log_factor.unsqueeze(1) * lag.abs()));
+  Encoded full{.q = e.q, .k = e.k};
+  Placement at;
+  at.causal = false;
+  fade("x", full, log_factor, at);
+  EXPECT_FALSE(full.decay.defined());
+  EXPECT_TRUE(full.lag_bias.defined());
+}
+
+TEST(Fade, RefusesRowsThatDoNotStandOneAfterAnother) {
+  Encoded e{.q = at::zeros({1, 2, 3, 4}), .k = at::zeros({1, 2, 3, 4})};
+  const at::Tensor log_factor = at::tensor({-0.5, -0.25}, at::kDouble);
+  Placement at;
+  at.query_at = at::arange(3, at::kLong);
+  EXPECT_THROW(fade("x", e, log_factor, at), std::invalid_argument);
+}
+
 }  // namespace
 }  // namespace lagwise

@@ -6,12 +6,17 @@
 // The authors skew a matrix to bring q . e into place, for causal self-attention; here
 // attention reads the table by lag, and no matrix is formed.
 //
-// Shapes      lag_keys [1, N+M-1, D]: one table for all heads.
+// Shapes      lag_keys [1, N+M-1, D], or [H, N+M-1, D] with tables=head.
 // Parameters  per layer: "E". form=any: [D, 2 max - 1], column c holds lag c - (max-1).
 //             form=causal: [max, D] as the authors store it, row r holds lag
-//             max - 1 - r, so the last row is lag 0. Uniform, Glorot.
+//             max - 1 - r, so the last row is lag 0. Uniform, Glorot. tables=head puts
+//             H of them one after another: [H, D, 2 max - 1] or [H, max, D].
 // Options     max (512): |lag| < max has an entry; form (any | causal);
-//             beyond (refuse | clamp): what a visible lag past the table does.
+//             tables (one | head): one for all heads, or one for each, as the authors'
+//             code in tensor2tensor has it;
+//             beyond (refuse | clamp | zero): what a visible lag past the table does.
+//             clamp: takes the farthest entry; zero: adds nothing, as tensor2tensor
+//             pads its table.
 // Paper       Huang et al., "Music Transformer", ICLR 2019.
 //             https://arxiv.org/abs/1809.04281; any attention: I. Ukhov,
 //             "Relative positional embedding for any attention mechanism", 2022.
@@ -27,22 +32,28 @@
 namespace lagwise {
 namespace {
 
+struct Options {
+  int64_t most = 512;
+  bool causal = false, per_head = false;
+  std::string beyond;
+};
+
 class Huang : public Encoding {
  public:
-  Huang(const HeadShape& shape, int64_t most, bool causal, bool clamp)
+  Huang(const HeadShape& shape, const Options& options)
       : Encoding({.exact = true,
                   .stage = Traits::Stage::score,
-                  .longest = clamp ? "unbounded" : "table"},
+                  .longest = options.beyond == "refuse" ? "table" : "unbounded"},
                  shape),
-        most_(most),
-        causal_(causal),
-        clamp_(clamp) {}
+        options_(options) {}
 
   Parameters layer(int64_t index, int64_t) override {
-    const int64_t d = shape().dim, entries = causal_ ? most_ : 2 * most_ - 1;
+    const int64_t d = shape().dim, most = options_.most;
+    const int64_t entries = options_.causal ? most : 2 * most - 1;
     const double reach = std::sqrt(6.0 / double(d + entries));
     std::vector<int64_t> sizes = {d, entries};
-    if (causal_) sizes = {entries, d};
+    if (options_.causal) sizes = {entries, d};
+    if (options_.per_head) sizes.insert(sizes.begin(), shape().heads);
     return {{"E", drawn_uniform(shape(), index, 0, sizes, -reach, reach)}};
   }
 
@@ -50,34 +61,39 @@ class Huang : public Encoding {
                  const Layer& layer, const Placement& at) override {
     refuse_positions("huang", at);
     check_reach(at, q.size(2), k.size(2));
+    const int64_t most = options_.most;
+    const at::Tensor lag = lags_between(at, q.size(2), k.size(2));
     // Lags that nobody sees, or that are clamped, take the nearest entry.
-    const at::Tensor lag = lags_between(at, q.size(2), k.size(2))
-                               .clamp(causal_ ? 0 : 1 - most_, most_ - 1);
-    const at::Tensor rows = causal_ ? layer["E"] : layer["E"].t();
-    const at::Tensor row = causal_ ? most_ - 1 - lag : lag + (most_ - 1);
+    const at::Tensor known = lag.clamp(options_.causal ? 0 : 1 - most, most - 1);
+    const at::Tensor tables = options_.causal ? layer["E"] : layer["E"].mT();
+    const at::Tensor row = options_.causal ? most - 1 - known : known + (most - 1);
     Encoded to{.q = q, .k = k, .scale = inverse_root(q.size(3))};
-    to.lag_keys = rows.to(q.scalar_type()).index_select(0, row).unsqueeze(0);
+    to.lag_keys = tables.to(q.scalar_type()).index_select(-2, row);
+    if (!options_.per_head) to.lag_keys = to.lag_keys.unsqueeze(0);
+    if (options_.beyond == "zero")
+      to.lag_keys =
+          to.lag_keys * lag.eq(known).to(q.scalar_type()).unsqueeze(1);  // [N+M-1, 1]
     return to;
   }
 
  private:
   void check_reach(const Placement& at, int64_t n, int64_t m) const {
-    if (causal_ && !at.causal)
+    if (options_.causal && !at.causal)
       throw std::invalid_argument(
           "huang: expected form=any in full attention, got form=causal, whose table "
           "holds no keys ahead");
-    if (clamp_ || n == 0 || m == 0) return;
+    if (options_.beyond != "refuse" || n == 0 || m == 0) return;
     const int64_t shift = at.query_start - at.key_start;
     const int64_t behind = shift + n - 1, ahead = at.causal ? 0 : m - 1 - shift;
     const int64_t farthest = std::max(behind, ahead);
-    if (farthest >= most_)
+    if (farthest >= options_.most)
       throw std::invalid_argument(
-          "huang: expected lags below max = " + std::to_string(most_) + ", got " +
-          std::to_string(farthest) + "; raise max or take beyond=clamp");
+          "huang: expected lags below max = " + std::to_string(options_.most) +
+          ", got " + std::to_string(farthest) +
+          "; raise max or take beyond=clamp or beyond=zero");
   }
 
-  int64_t most_;
-  bool causal_, clamp_;
+  Options options_;
 };
 
 const RegisterEncoding registered({
@@ -85,14 +101,15 @@ const RegisterEncoding registered({
     .summary = "learned vector per lag against the query, for any attention",
     .paper = "arXiv:1809.04281",
     .make = [](Spec& spec, const HeadShape& shape) -> std::unique_ptr<Encoding> {
-      const int64_t most = spec.take("max", 512);
-      const bool causal =
-          spec.take_choice("form", "any", {"any", "causal"}) == "causal";
-      const auto beyond = spec.take_choice("beyond", "refuse", {"refuse", "clamp"});
-      if (most < 1)
+      Options o;
+      o.most = spec.take("max", o.most);
+      o.causal = spec.take_choice("form", "any", {"any", "causal"}) == "causal";
+      o.per_head = spec.take_choice("tables", "one", {"one", "head"}) == "head";
+      o.beyond = spec.take_choice("beyond", "refuse", {"refuse", "clamp", "zero"});
+      if (o.most < 1)
         throw std::invalid_argument("huang: expected max >= 1, got " +
-                                    std::to_string(most));
-      return std::make_unique<Huang>(shape, most, causal, beyond == "clamp");
+                                    std::to_string(o.most));
+      return std::make_unique<Huang>(shape, o);
     },
 });
 

@@ -32,6 +32,51 @@ TEST(Huang, ClampsWhatLiesBeyondItsTable) {
       });
 }
 
+TEST(Huang, LearnsATablePerHeadIfAsked) {
+  const auto huang = make_encoding("huang:max=320,tables=head", {.heads = 3, .dim = 4});
+  const Layer layer = testing::double_layer(*huang);
+  ASSERT_EQ(layer["E"].sizes(), at::IntArrayRef({3, 4, 639}));
+  const double* e = layer["E"].data_ptr<double>();
+  testing::expect_scores(
+      *huang, layer,
+      [&](int64_t h, const double* q, const double* k, int64_t lag, const auto&) {
+        double s = testing::dot(q, k, 4);
+        for (int64_t d = 0; d < 4; ++d) s += q[d] * e[(h * 4 + d) * 639 + lag + 319];
+        return s / 2;
+      });
+}
+
+TEST(Huang, AddsNothingBeyondItsTableIfAsked) {
+  const auto huang = make_encoding("huang:max=5,beyond=zero", {.heads = 2, .dim = 4});
+  const Layer layer = testing::double_layer(*huang);
+  const double* e = layer["E"].data_ptr<double>();  // [4, 9]
+  testing::expect_scores(
+      *huang, layer,
+      [&](int64_t, const double* q, const double* k, int64_t lag, const auto&) {
+        double s = testing::dot(q, k, 4);
+        if (std::abs(lag) < 5)
+          for (int64_t d = 0; d < 4; ++d) s += q[d] * e[d * 9 + lag + 4];
+        return s / 2;
+      });
+}
+
+// As tensor2tensor has it: a table per head, padded with zeros on the side of far lags.
+TEST(Huang, PadsTheCausalTablesOfItsAuthorsWithZeros) {
+  const auto huang = make_encoding("huang:max=7,form=causal,tables=head,beyond=zero",
+                                   {.heads = 2, .dim = 4});
+  const Layer layer = testing::double_layer(*huang);
+  ASSERT_EQ(layer["E"].sizes(), at::IntArrayRef({2, 7, 4}));
+  const double* e = layer["E"].data_ptr<double>();
+  testing::expect_scores(
+      *huang, layer,
+      [&](int64_t h, const double* q, const double* k, int64_t lag, const auto&) {
+        const double by_lag =
+            lag < 7 ? testing::dot(q, e + (h * 7 + 6 - lag) * 4, 4) : 0;
+        return (testing::dot(q, k, 4) + by_lag) / 2;
+      },
+      {{}, {9, 9, 0, 0, true}, {1, 320, 319, 0, true}});
+}
+
 TEST(Huang, StoresACausalTableAsItsAuthorsDo) {
   const auto huang = make_encoding("huang:max=320,form=causal", {.heads = 2, .dim = 4});
   const Layer layer = testing::double_layer(*huang);
@@ -45,7 +90,9 @@ TEST(Huang, StoresACausalTableAsItsAuthorsDo) {
 }
 
 TEST(Huang, SendsGradientsToItsTable) {
-  for (const char* text : {"huang:max=40", "huang:max=40,form=causal"}) {
+  for (const char* text : {"huang:max=40", "huang:max=40,form=causal",
+                           "huang:max=9,tables=head,beyond=zero",
+                           "huang:max=9,form=causal,tables=head,beyond=zero"}) {
     const auto huang = make_encoding(text, {.heads = 2, .dim = 4});
     Layer layer = testing::double_layer(*huang);
     testing::expect_gradients(*huang, layer);

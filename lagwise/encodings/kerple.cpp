@@ -24,7 +24,11 @@ constexpr double kLeast = 0.01;
 class Kerple : public Encoding {
  public:
   Kerple(const HeadShape& shape, bool power)
-      : Encoding({.exact = true, .linear_full = true, .stage = Traits::Stage::score},
+      : Encoding({.exact = true,
+                  .linear_causal = true,
+                  .linear_full = true,
+                  .stage = Traits::Stage::score,
+                  .by_lag = true},
                  shape),
         power_(power) {}
 

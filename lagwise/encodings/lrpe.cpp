@@ -16,7 +16,7 @@
 //         horizon. spread=true deals type a out to all heads: base^(-2m/(H D)),
 //         m = h J + j with J angles a head. On a grid of A axes each takes 1/A of the
 //         angles, every axis the same first ones (MD-LRPE).
-// Decay   LRPE-d: decay=retnet | alibi | lightning | tnl (head_decay.h); causal only.
+// Decay   LRPE-d: decay=retnet | alibi | lightning | tnl (head_decay.h).
 //
 // Shapes  q, k [B, H, N, D] -> the same, or 2D wide: unitary, and a complex P.
 // Stage   after the feature map in linear attention; the denominator is formed from the
@@ -25,9 +25,12 @@
 //         vectors=learned.
 // Given   instead of fixed ones, in Draw.given: "theta", "householder_v" ([D] or
 //         [reflections, D]), "permutation" (int64 [D], y_j = x[pi(j)] at position 1).
-// Options lambda (rotation), p (identity), angles fixed | learned, type (a), spread
+// Options lambda (rotation), p (householder), type (a), angles fixed | learned, spread
 //         (false), base (10000), vectors fixed | learned, reflections (1), decay
-//         (none), horizon (0); a horizon of the Placement takes precedence.
+//         (none), horizon (0; Placement.horizon goes before). Angles are learned unless
+//         said otherwise, where there are any to learn: fixed with permutations and
+//         types b and c. So `lrpe` alone is the authors' final setting.
+// Note    A rotation with fixed angles and p=identity is RoPE, by another name.
 // Paper   Qin et al., "Linearized Relative Positional Encoding", TMLR 2023,
 //         arXiv:2307.09270; LRPE-d: Qin et al., 2023, arXiv:2307.14995.
 // Maths   docs/maths/lrpe.md
@@ -63,13 +66,15 @@ struct LrpeOptions {
 
 Traits traits_of(const LrpeOptions& o) {
   const bool fades = o.decay != "none";
-  return {.exact = !fades,
+  return {.exact = true,
           .linear_causal = true,
           .linear_full = !fades,
           .stage = Traits::Stage::after_map,
           .denominator = Traits::Denominator::separate,
           .dims = fades || o.permutes() ? 1 : 3,
-          .longest = o.type == "a" ? "unbounded" : "horizon"};
+          .longest = o.type == "a" ? "unbounded" : "horizon",
+          .by_lag = fades,
+          .decays = fades};
 }
 
 /// How many angles a head has.
@@ -126,8 +131,8 @@ class Lrpe : public Encoding {
               .k = encoded(project_(k, v, options_.learned_vectors), t[1]),
               .scale = 1 / std::sqrt(double(shape().dim))};
     if (options_.decay != "none")
-      e.decay = head_decay(options_.decay, shape().heads, layer.index, layer.count)
-                    .to(q.scalar_type());
+      fade("lrpe", e,
+           head_decay(options_.decay, shape().heads, layer.index, layer.count), at);
     return e;
   }
 
@@ -263,10 +268,11 @@ std::unique_ptr<Encoding> make(Spec& spec, const HeadShape& shape) {
   LrpeOptions o;
   o.lambda = spec.take_choice("lambda", "rotation",
                               {"rotation", "mixed", "permutation", "unitary"});
-  o.p = spec.take_choice("p", "identity", LrpeProjection::kinds());
-  o.learned_angles =
-      spec.take_choice("angles", "fixed", {"fixed", "learned"}) == "learned";
+  o.p = spec.take_choice("p", "householder", LrpeProjection::kinds());
   o.type = spec.take_choice("type", "a", {"a", "b", "c"});
+  const bool learnable = !o.permutes() && o.type == "a";
+  o.learned_angles = spec.take_choice("angles", learnable ? "learned" : "fixed",
+                                      {"fixed", "learned"}) == "learned";
   o.spread = spec.take("spread", false);
   o.base = spec.take("base", o.base);
   o.learned_vectors =
@@ -283,6 +289,7 @@ const RegisterEncoding registered({
     .summary = "unitary encodings that split: rotations, permutations, complex phases",
     .paper = "arXiv:2307.09270",
     .make = make,
+    .older = "lrpe:angles=fixed,p=identity",
 });
 
 }  // namespace

@@ -54,10 +54,42 @@ TEST(Lrpe, IsShiftInvariantAndKeepsNormsForEveryLambdaAndP) {
   }
 }
 
+TEST(Lrpe, IsTheAuthorsFinalSettingUnlessToldOtherwise) {
+  const HeadShape shape{.heads = 2, .dim = 8, .seed = 5};
+  const auto bare = make_encoding("lrpe", shape);
+  const auto spelt = make_encoding(
+      "lrpe:lambda=rotation,p=householder,vectors=fixed,angles=learned", shape);
+  const Parameters own = bare->layer(0, 1);
+  ASSERT_EQ(own.size(), 1u);  // the vectors of its reflection are not learned
+  EXPECT_EQ(own[0].first, "theta");
+  const Tensor q = normal({1, 2, 9, 8}), k = normal({1, 2, 9, 8}, 2);
+  const Encoded e = encode_once(*bare, q, k, {});
+  EXPECT_TRUE(at::equal(e.q, encode_once(*spelt, q, k, {}).q));
+  const auto rope = make_encoding("rope:layout=interleaved", shape);
+  EXPECT_FALSE(at::allclose(pair_scores(e), pair_scores(encode_once(*rope, q, k, {})),
+                            1e-3, 1e-3));
+}
+
+TEST(Lrpe, WithFixedAnglesAndNoPIsRope) {
+  const Tensor q = normal({1, 3, 40, 16}), k = normal({1, 3, 40, 16}, 2);
+  const auto rope = make_encoding("rope:layout=interleaved", {.heads = 3, .dim = 16});
+  EXPECT_TRUE(at::equal(run("lrpe:p=identity,angles=fixed", q, k).q,
+                        encode_once(*rope, q, k, {}).q));
+}
+
+TEST(Lrpe, LearnsAnglesWhereThereAreAny) {
+  const HeadShape shape{.heads = 2, .dim = 8};
+  for (const char* text : {"lrpe", "lrpe:lambda=mixed", "lrpe:lambda=unitary"})
+    EXPECT_EQ(make_encoding(text, shape)->layer(0, 1).size(), 1u) << text;
+  for (const char* text :
+       {"lrpe:lambda=permutation", "lrpe:type=b", "lrpe:type=c", "lrpe:angles=fixed"})
+    EXPECT_TRUE(make_encoding(text, shape)->layer(0, 1).empty()) << text;
+}
+
 TEST(Lrpe, OddEvenWithRotationGivesTheScoresOfHalfRope) {
   const Tensor q = normal({1, 3, 40, 16}), k = normal({1, 3, 40, 16}, 2);
   const auto rope = make_encoding("rope:layout=half", {.heads = 3, .dim = 16});
-  EXPECT_TRUE(at::allclose(scores("lrpe:lambda=rotation,p=odd_even", q, k),
+  EXPECT_TRUE(at::allclose(scores("lrpe:lambda=rotation,p=odd_even,angles=fixed", q, k),
                            pair_scores(encode_once(*rope, q, k, {})), 1e-11, 1e-11));
 }
 
@@ -72,8 +104,9 @@ TEST(Lrpe, IsCosformerWithOneCommonAngle) {
   const Tensor want = at::matmul(q, k.transpose(-1, -2)) *
                       (std::numbers::pi / (2 * double(most)) * lag).cos() /
                       std::sqrt(6.);
-  EXPECT_TRUE(
-      at::allclose(scores("lrpe:lambda=unitary", q, k, {}, draw), want, 1e-12, 1e-12));
+  EXPECT_TRUE(at::allclose(
+      scores("lrpe:lambda=unitary,p=identity,angles=fixed", q, k, {}, draw), want,
+      1e-12, 1e-12));
 }
 
 TEST(Lrpe, CannotTellPastFromFutureWithARealPAndPhases) {
@@ -94,7 +127,7 @@ TEST(Lrpe, MovingStateEqualsAbsolutePositionsAfterManySteps) {
   const int64_t n = 100'000, d = 4;
   const Tensor q = normal({1, 1, n, d}), k = normal({1, 1, n, d}, 2);
   const Tensor v = normal({n}, 3);
-  const Encoded e = run("lrpe:lambda=rotation", q, k);
+  const Encoded e = run("lrpe:lambda=rotation,p=identity,angles=fixed", q, k);
   const auto *eq = e.q.data_ptr<double>(), *ek = e.k.data_ptr<double>();
   const auto *pq = q.data_ptr<double>(), *pk = k.data_ptr<double>();
   const double f[2] = {1, std::pow(10000., -0.5)}, g = 0.999;
@@ -125,7 +158,8 @@ TEST(Lrpe, PermutesBeyondAnyTable) {
   Draw draw;
   draw.given["permutation"] = at::tensor({7, 2, 4, 1, 6, 3, 0, 5});
   const auto at_position = [&](int64_t p) {
-    return run("lrpe:lambda=permutation", x, x, {.query_start = p}, draw).q[0][0][0];
+    return run("lrpe:lambda=permutation,p=identity", x, x, {.query_start = p}, draw)
+        .q[0][0][0];
   };
   Tensor want = x[0][0][0];
   for (int64_t p = 0; p < 5; ++p) {
@@ -139,7 +173,8 @@ TEST(Lrpe, PermutesBeyondAnyTable) {
 TEST(Lrpe, TakesAnglesBAndCFromAFixedHorizon) {
   const Tensor ones = at::ones({1, 1, 1, 8}, at::kDouble);
   const auto cosine_sum = [&](const std::string& type, const Placement& at) {
-    return scores("lrpe:type=" + type, ones, ones, at).item<double>() * std::sqrt(8.);
+    return scores("lrpe:p=identity,type=" + type, ones, ones, at).item<double>() *
+           std::sqrt(8.);
   };
   double b = 0, c = 0;
   for (int j = 1; j <= 4; ++j) {
@@ -157,7 +192,9 @@ TEST(Lrpe, SpreadsAnglesOverHeadsAndAxes) {
   Placement at{.query_start = 5};  // cell (1, 2)
   at.grid = {2, 3};
   const Tensor ones = at::ones({1, 2, 1, 8}, at::kDouble);
-  const Tensor got = scores("lrpe:spread=true", ones, ones, at) * std::sqrt(8.);
+  const Tensor got =
+      scores("lrpe:spread=true,p=identity,angles=fixed", ones, ones, at) *
+      std::sqrt(8.);
   for (int64_t h = 0; h < 2; ++h) {
     double want = 0;
     for (int64_t j = 0; j < 2; ++j)
@@ -169,17 +206,18 @@ TEST(Lrpe, SpreadsAnglesOverHeadsAndAxes) {
 TEST(Lrpe, FadesByItsSchedule) {
   const Tensor q = normal({1, 4, 3, 8});
   const auto lrpe = make_encoding("lrpe:decay=lightning", {.heads = 4, .dim = 8});
-  const Layer second{1, 5};
+  const Layer second{1, 5, lrpe->layer(1, 5)};
   EXPECT_TRUE(at::equal(encode_once(*lrpe, q, q, {}, {}, &second).decay,
                         head_decay("lightning", 4, 1, 5)));
-  EXPECT_FALSE(lrpe->traits().exact || lrpe->traits().linear_full);
+  EXPECT_TRUE(lrpe->traits().exact);  // as a bias by lag
+  EXPECT_FALSE(lrpe->traits().linear_full);
 }
 
 TEST(Lrpe, RefusesWhatDoesNotGoTogether) {
   const HeadShape shape{.heads = 2, .dim = 8};
   for (const char* text :
        {"lrpe:type=b,lambda=unitary", "lrpe:type=c,angles=learned",
-        "lrpe:lambda=permutation,angles=learned", "lrpe:vectors=learned",
+        "lrpe:lambda=permutation,angles=learned", "lrpe:vectors=learned,p=dct",
         "lrpe:reflections=0,p=householder", "lrpe:base=1", "lrpe:lambda=rope"})
     EXPECT_THROW(make_encoding(text, shape), std::invalid_argument) << text;
   EXPECT_THROW(make_encoding("lrpe:lambda=mixed", {.heads = 1, .dim = 2}),

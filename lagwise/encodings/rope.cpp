@@ -44,7 +44,6 @@
 #include "lagwise/encodings/coordinates.h"
 #include "lagwise/encodings/encoding.h"
 #include "lagwise/encodings/head_decay.h"
-#include "lagwise/encodings/lags.h"
 #include "lagwise/encodings/rope_frequencies.h"
 #include "lagwise/ops/rotate.h"
 
@@ -71,7 +70,9 @@ Traits traits_of(const RopeOptions& o) {
           .stage = Traits::Stage::after_map,
           .denominator = Traits::Denominator::separate,
           .dims = fades || scores || decays ? 1 : 3,
-          .longest = o.scaling.kind == "dynamic_ntk" ? "horizon" : "unbounded"};
+          .longest = o.scaling.kind == "dynamic_ntk" ? "horizon" : "unbounded",
+          .by_lag = decays,
+          .decays = fades || decays};
 }
 
 class Rope : public Encoding {
@@ -97,7 +98,9 @@ class Rope : public Encoding {
               .k = ops::rotate(k, t[1], options_.layout),
               .scale = 1 / std::sqrt(double(shape().dim))};
     if (options_.xpos == "true") e.decay = fading(q.options());
-    if (options_.decay != "none") forget(e, layer, at, k.size(2));
+    if (options_.decay != "none")
+      fade("rope", e,
+           head_decay(options_.decay, shape().heads, layer.index, layer.count), at);
     return e;
   }
 
@@ -105,7 +108,6 @@ class Rope : public Encoding {
   std::vector<at::Tensor> tables(const Placement& at, int64_t queries, int64_t keys,
                                  at::ScalarType type) const {
     check_grid(at, traits().dims, "rope");
-    if (options_.decay != "none") refuse_positions("rope with a decay", at);
     const int64_t axes = std::max<int64_t>(1, int64_t(at.grid.size()));
     if (rotated_ % (2 * axes) != 0)
       throw std::invalid_argument("rope: expected " + std::to_string(rotated_) +
@@ -135,15 +137,6 @@ class Rope : public Encoding {
           "rope: scaling dynamic_ntk needs a fixed horizon, since frequencies that "
           "change as a text grows make rotated keys stale; give horizon=");
     return scaling;
-  }
-
-  /// The decay of a layer, and the bias by lag that is the same kernel.
-  void forget(Encoded& e, const Layer& layer, const Placement& at, int64_t keys) const {
-    const at::Tensor log_factor =
-        head_decay(options_.decay, shape().heads, layer.index, layer.count);
-    const at::Tensor distance = lags_between(at, e.q.size(2), keys).abs();
-    e.lag_bias = (log_factor.unsqueeze(1) * distance).to(e.q.scalar_type());
-    if (at.causal) e.decay = log_factor.to(e.q.scalar_type());
   }
 
   /// log zeta_j / xpos_base of the planes. [P]

@@ -15,7 +15,10 @@
 //         at most 1.5 R, else sketch.
 //         init paper: periods of about 110. wide: periods log-uniform from 4 to 512,
 //         small offsets, gates nearly shut: position is visible from the first step.
-//         decay alibi: waves damped by exp(-lag 2^(-8h/H)), h = 1..H.
+//         decay alibi: waves damped by exp(-|lag| slope), ALiBi's slopes
+//         (head_decay.h). shared true: one set of waves and one noise for all layers,
+//         as in the paper's music models. false: each layer has its own, as in its Long
+//         Range Arena.
 // Paper   Liutkus et al., "Relative Positional Encoding for Transformers with Linear
 //         Complexity", ICML 2021. https://arxiv.org/abs/2105.08399
 // Note    The default of 5 sines is that of the paper's music models.
@@ -48,7 +51,7 @@ using at::Tensor;
 
 struct Options {
   int64_t sines = 5, realizations = 64;
-  bool gated = true;
+  bool gated = true, shared = true;
   std::string noise, init, decay;
 
   int64_t waves() const { return 2 * sines + (gated ? 1 : 0); }
@@ -62,14 +65,15 @@ struct Options {
 
 /// [H, D, K] of draw(row, k), where `kind` tells frequencies, offsets, gains apart.
 template <class DrawOne>
-Tensor parameter(const HeadShape& shape, int64_t sines, int64_t kind,
+Tensor parameter(const HeadShape& shape, int64_t layer, int64_t sines, int64_t kind,
                  const DrawOne& draw) {
   Tensor x = at::empty({shape.heads, shape.dim, sines}, at::kFloat);
   const Noise noise(shape.seed, streams::kParameters);
   float* to = x.data_ptr<float>();
   for (int64_t h = 0; h < shape.heads; ++h)
     for (int64_t d = 0; d < shape.dim; ++d) {
-      const NoiseRow row = noise.at({.head = h, .feature = d, .realisation = kind});
+      const NoiseRow row =
+          noise.at({.layer = layer, .head = h, .feature = d, .realisation = kind});
       for (int64_t k = 0; k < sines; ++k) *to++ = static_cast<float>(draw(row, k));
     }
   return x;
@@ -77,34 +81,34 @@ Tensor parameter(const HeadShape& shape, int64_t sines, int64_t kind,
 
 double normal(const NoiseRow& row, int64_t k) { return row.normal(k); }
 
-Tensor initial_frequencies(const HeadShape& shape, const Options& o) {
+Tensor initial_frequencies(const HeadShape& shape, int64_t layer, const Options& o) {
   if (o.init == "paper")
-    return parameter(shape, o.sines, 0,
+    return parameter(shape, layer, o.sines, 0,
                      [](const auto& row, int64_t k) { return row.normal(k) - 4; });
-  return parameter(shape, o.sines, 0, [](const auto& row, int64_t k) {
+  return parameter(shape, layer, o.sines, 0, [](const auto& row, int64_t k) {
     const double period = 4 * std::pow(512.0 / 4, row.uniform(k));
     const double twice = 2 / period;  // sigmoid(raw) = 2 f
     return std::log(twice / (1 - twice));
   });
 }
 
-Tensor initial_offsets(const HeadShape& shape, const Options& o) {
-  return parameter(shape, o.sines, 1, normal) * (o.init == "paper" ? 1.0 : 0.1);
-}
-
-/// 2 g / sqrt(|g|), the norm over the sines: its square root, as in the authors' code.
-Tensor initial_gains(const HeadShape& shape, const Options& o) {
-  const Tensor g = parameter(shape, o.sines, 2, normal);
-  return 2 * g / g.norm(2, {2}, true).sqrt();
+/// Of the waves of one layer, [H, D, K] each. Gains are 2 g / sqrt(|g|), the norm over
+/// the sines: its square root, as in the authors' code.
+Parameters initial_waves(const HeadShape& shape, int64_t layer, const Options& o) {
+  const Tensor offsets = parameter(shape, layer, o.sines, 1, normal);
+  const Tensor g = parameter(shape, layer, o.sines, 2, normal);
+  return {{"frequencies", initial_frequencies(shape, layer, o)},
+          {"offsets", offsets * (o.init == "paper" ? 1.0 : 0.1)},
+          {"gains", 2 * g / g.norm(2, {2}, true).sqrt()}};
 }
 
 // ---- the encoding
 
 Traits traits_of(const Options& o, int64_t width, int64_t features) {
   Traits traits;
-  traits.exact = traits.linear_causal = true;
-  traits.linear_full = o.decay == "none";
+  traits.exact = traits.linear_causal = traits.linear_full = true;
   traits.stage = Traits::Stage::before_map;
+  traits.by_lag = traits.decays = o.decay != "none";
   traits.stochastic = o.noise == "gaussian" || width < features;
   return traits;
 }
@@ -117,19 +121,18 @@ class SineSpe : public Encoding {
             shape),
         options_(options),
         noise_({shape.heads, shape.dim, options.sines, width_of(shape, options),
-                options.gated}),
-        frequencies_(initial_frequencies(shape, options)),
-        offsets_(initial_offsets(shape, options)),
-        gains_(initial_gains(shape, options)) {}
+                options.gated, options.shared}) {
+    if (options.shared) waves_ = initial_waves(shape, 0, options);
+  }
 
   int64_t width() const override { return width_of(shape(), options_); }
 
-  Parameters shared() override {
-    return {{"frequencies", frequencies_}, {"offsets", offsets_}, {"gains", gains_}};
-  }
+  Parameters shared() override { return waves_; }
 
   Parameters layer(int64_t index, int64_t) override {
-    if (!options_.gated) return {};
+    Parameters own;
+    if (!options_.shared) own = initial_waves(shape(), index, options_);
+    if (!options_.gated) return own;
     Tensor gate = at::empty({shape().heads, shape().dim}, at::kFloat);
     const Noise noise(shape().seed, streams::kParameters);
     float* to = gate.data_ptr<float>();
@@ -139,34 +142,33 @@ class SineSpe : public Encoding {
         *to++ = options_.init == "paper" ? static_cast<float>(noise.at(at).normal(0))
                                          : -2.0f;
       }
-    return {{"gate", gate}};
+    own.emplace_back("gate", gate);
+    return own;
   }
 
-  /// What layers share: f, offset and s gain in double, and the noise of the code.
+  /// What layers share, if anything: f, offset and s gain in double, and the noise.
   Code code(const Placement&, const Draw& draw, int64_t, int64_t,
             const Code*) override {
     if (options_.noise != "gaussian" && draw.given.count("sine_spe.z") > 0)
       refuse("expected no sine_spe.z with noise=" + options_.noise + ", got one");
-    const Tensor f = at::sigmoid(frequencies_.to(at::kDouble)) / 2;
-    const Tensor gain = at::softplus(gains_.to(at::kDouble)) * strength();
-    const Tensor noise = options_.noise == "gaussian"
-                             ? noise_.code(draw, frequencies_.scalar_type())
-                             : Tensor();
-    return {{f, offsets_.to(at::kDouble), gain, noise}, draw};
+    if (!options_.shared) return {{}, draw};
+    return {formed({0, 1, waves_}, draw), draw};
   }
 
   Encoded encode(const Tensor& q, const Tensor& k, const Code& code, const Layer& layer,
                  const Placement& at) override {
     check(at);
-    const auto waves = waves_of(code, layer);
-    const auto mixing = mixing_of(code, layer, q.scalar_type());
+    const auto tensors = options_.shared ? code.tensors : formed(layer, code.draw);
+    const auto waves = waves_of(tensors, layer);
+    const auto mixing = mixing_of(tensors[3], code.draw, layer, q.scalar_type());
     const Tensor q_at = positions(at.query_at, at.query_start, q.size(2));
     const bool together = !at.query_at.defined() && !at.key_at.defined() &&
                           at.query_start == at.key_start && q.size(2) == k.size(2);
     const Tensor k_at = together ? q_at : positions(at.key_at, at.key_start, k.size(2));
     const auto [q_out, k_out] = ops::sine_spe(q, k, waves, mixing, q_at, k_at);
     Encoded out{q_out, k_out, 1 / std::sqrt(static_cast<double>(width()))};
-    if (options_.decay != "none") damp(out, at, q.size(2), k.size(2));
+    if (options_.decay != "none")
+      fade("sine_spe", out, head_decay(options_.decay, shape().heads, 0, 1), at);
     return out;
   }
 
@@ -192,16 +194,24 @@ class SineSpe : public Encoding {
     if (at.off_grid != 0)
       refuse("expected every row to have a position, got " +
              std::to_string(at.off_grid) + " off the grid");
-    if (options_.decay != "none" && (at.query_at.defined() || at.key_at.defined()))
-      refuse("expected positions that count up with decay=" + options_.decay +
-             ", got explicit ones");
+  }
+
+  /// f, offset, s gain and, where it is Gaussian, the noise of those waves.
+  std::vector<Tensor> formed(const Layer& of, const Draw& draw) {
+    const Tensor raw = of["frequencies"];
+    const Tensor gain = at::softplus(of["gains"].to(at::kDouble)) * strength();
+    const Tensor noise = options_.noise == "gaussian"
+                             ? noise_.code(draw, of.index, raw.scalar_type())
+                             : Tensor();
+    return {at::sigmoid(raw.to(at::kDouble)) / 2, of["offsets"].to(at::kDouble), gain,
+            noise};
   }
 
   /// sqrt(1 - g) and sqrt(g) through the logarithm of the sigmoid: their gradients stay
   /// finite however far a gate is open or shut.
-  ops::SineWaves waves_of(const Code& code, const Layer& layer) const {
-    const Tensor &f = code.tensors[0], &offset = code.tensors[1],
-                 &gain = code.tensors[2];
+  ops::SineWaves waves_of(const std::vector<Tensor>& tensors,
+                          const Layer& layer) const {
+    const Tensor &f = tensors[0], &offset = tensors[1], &gain = tensors[2];
     if (!options_.gated) return {f, offset, gain, {}};
     const Tensor raw = layer["gate"].to(at::kDouble);
     const auto root = [](const Tensor& x) { return (at::log_sigmoid(x) / 2).exp(); };
@@ -210,33 +220,24 @@ class SineSpe : public Encoding {
     return {f, offset, gain * root(-raw).unsqueeze(2), root(raw) * constant};
   }
 
-  ops::SineMixing mixing_of(const Code& code, const Layer& layer, at::ScalarType type) {
+  ops::SineMixing mixing_of(const Tensor& z, const Draw& draw, const Layer& layer,
+                            at::ScalarType type) {
     ops::SineMixing mixing;
     mixing.width = width();
     if (options_.noise == "gaussian") {
-      mixing.z = code.tensors[3].to(type);
-      if (options_.gated)
-        mixing.gate = noise_.gate(code.draw, layer.index, type).to(type);
+      mixing.z = z.to(type);
+      if (options_.gated) mixing.gate = noise_.gate(draw, layer.index, type).to(type);
     } else if (options_.noise == "sketch") {
-      mixing.fold = noise_.fold(code.draw, layer.index);
+      mixing.fold = noise_.fold(draw, layer.index);
     } else {
       mixing.fold = noise_.plain_fold();
     }
     return mixing;
   }
 
-  /// Adds the slopes of ALiBi: a decay for linear attention, and the same penalty as a
-  /// bias for exact attention.
-  void damp(Encoded& out, const Placement& at, int64_t n, int64_t m) const {
-    const Tensor log_factor = head_decay("alibi", shape().heads, 0, 1);
-    const Tensor distance = lags_between(at, n, m).abs();
-    out.decay = log_factor.to(out.q.scalar_type());
-    out.lag_bias = (log_factor.unsqueeze(1) * distance).to(out.q.scalar_type());
-  }
-
   Options options_;
   SineSpeNoise noise_;
-  Tensor frequencies_, offsets_, gains_;  // [H, D, K], raw
+  Parameters waves_;  // of all layers, raw; empty: each has its own
 };
 
 std::unique_ptr<Encoding> make(Spec& spec, const HeadShape& shape) {
@@ -248,6 +249,7 @@ std::unique_ptr<Encoding> make(Spec& spec, const HeadShape& shape) {
       spec.take_choice("noise", "gaussian", {"gaussian", "sketch", "exact", "auto"});
   o.init = spec.take_choice("init", "paper", {"paper", "wide"});
   o.decay = spec.take_choice("decay", "none", {"none", "alibi"});
+  o.shared = spec.take("shared", o.shared);
   if (o.sines < 1) refuse("expected sines >= 1, got " + std::to_string(o.sines));
   if (o.realizations < 1)
     refuse("expected realizations >= 1, got " + std::to_string(o.realizations));

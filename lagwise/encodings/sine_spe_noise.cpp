@@ -82,18 +82,19 @@ at::Tensor SineSpeNoise::kept(const Draw& draw, const std::string& name,
   return x;
 }
 
-at::Tensor SineSpeNoise::code(const Draw& draw, at::ScalarType type) {
+at::Tensor SineSpeNoise::code(const Draw& draw, int64_t layer, at::ScalarType type) {
   const int64_t codes = 2 * shape_.sines;
   const at::Tensor z =
       given(draw, "sine_spe.z", {1, shape_.heads, shape_.dim, codes, shape_.width});
   if (z.defined()) return z[0];
-  return kept(draw, std::string("z.") + c10::toString(type), [&] {
+  layer = code_layer(layer);
+  return kept(draw, "z." + std::to_string(layer) + c10::toString(type), [&] {
     const int64_t per_head = shape_.dim * codes;
-    return normals(draw.noise(streams::kSineSpe),
-                   {shape_.heads, shape_.dim, codes, shape_.width}, type,
-                   [per_head](int64_t i) {
-                     return NoiseAt{.head = i / per_head, .feature = i % per_head};
-                   });
+    return normals(
+        draw.noise(streams::kSineSpe), {shape_.heads, shape_.dim, codes, shape_.width},
+        type, [per_head, layer](int64_t i) {
+          return NoiseAt{.layer = layer, .head = i / per_head, .feature = i % per_head};
+        });
   });
 }
 
@@ -122,7 +123,7 @@ at::Tensor SineSpeNoise::fold(const Draw& draw, int64_t layer) {
     at::Tensor fold = at::empty({shape_.heads, features}, at::kLong);
     auto* to = fold.data_ptr<int64_t>();
     for (int64_t h = 0; h < shape_.heads; ++h) {
-      const NoiseRow code_row = of_code.at({.head = h});
+      const NoiseRow code_row = of_code.at({.layer = code_layer(layer), .head = h});
       const NoiseRow gate_row = of_gate.at({.layer = layer, .head = h});
       const auto order = permutation(code_row, features);
       for (int64_t f = 0; f < features; ++f) {

@@ -18,10 +18,10 @@ constexpr Shape kShape{.heads = 3, .dim = 5, .sines = 2, .width = 16, .gated = t
 TEST(SineSpeNoise, DependsOnCoordinatesAlone) {
   const Draw draw{.seed = 4, .step = 7};
   SineSpeNoise noise(kShape);
-  const Tensor z = noise.code(draw, at::kDouble);
+  const Tensor z = noise.code(draw, 0, at::kDouble);
   ASSERT_EQ(z.sizes(), at::IntArrayRef({3, 5, 4, 16}));
   SineSpeNoise larger({.heads = 4, .dim = 9, .sines = 2, .width = 40, .gated = true});
-  EXPECT_TRUE(larger.code(draw, at::kDouble)
+  EXPECT_TRUE(larger.code(draw, 0, at::kDouble)
                   .slice(0, 0, 3)
                   .slice(1, 0, 5)
                   .slice(3, 0, 16)
@@ -29,7 +29,7 @@ TEST(SineSpeNoise, DependsOnCoordinatesAlone) {
   const double named =
       draw.noise(streams::kSineSpe).at({.head = 2, .feature = 3 * 4 + 1}).normal(15);
   EXPECT_EQ(z[2][3][1][15].item<double>(), named);
-  EXPECT_TRUE(noise.code(draw, at::kFloat).equal(z.to(at::kFloat)));
+  EXPECT_TRUE(noise.code(draw, 0, at::kFloat).equal(z.to(at::kFloat)));
 }
 
 TEST(SineSpeNoise, DrawsGatesForEveryLayer) {
@@ -91,7 +91,7 @@ TEST(SineSpeNoise, TakesGivenTensorsOfTheRightShapeOnly) {
   SineSpeNoise noise(kShape);
   Draw draw;
   draw.given["sine_spe.z"] = at::randn({1, 3, 5, 4, 16});
-  EXPECT_TRUE(noise.code(draw, at::kFloat).equal(draw.given["sine_spe.z"][0]));
+  EXPECT_TRUE(noise.code(draw, 0, at::kFloat).equal(draw.given["sine_spe.z"][0]));
   draw.given["sine_spe.gate"] = at::randn({3, 5, 15});
   EXPECT_THROW(noise.gate(draw, 0, at::kFloat), std::invalid_argument);
 }

@@ -221,7 +221,7 @@ TEST(SineSpeEncoding, HandsOverItsDampingAsDecayAndAsTheSameBias) {
   // Row 0 stands at 2, key 4 at 4: column 0 is lag -2, and column 6 lag 4.
   EXPECT_TRUE(e.lag_bias.select(1, 0).allclose(-2 * slopes));
   EXPECT_TRUE(e.lag_bias.select(1, 6).allclose(-4 * slopes));
-  EXPECT_FALSE(encoding->traits().linear_full);
+  EXPECT_TRUE(encoding->traits().linear_full);
   EXPECT_FALSE(encode_once(*make_encoding("sine_spe", {.heads = 4, .dim = 4}), q, k, {})
                    .decay.defined());
 }
@@ -251,13 +251,34 @@ TEST(SineSpeEncoding, SaysInOneLineWhatItExpected) {
   EXPECT_THAT(message_of("sine_spe", {.grid = {2, 2}}), HasSubstr("a grid of 2 axes"));
   EXPECT_THAT(message_of("sine_spe", {.off_grid = 1}), HasSubstr("1 off the grid"));
   EXPECT_THAT(message_of("sine_spe:decay=alibi", {.query_at = at::arange(4)}),
-              HasSubstr("got explicit ones"));
+              HasSubstr("got explicit positions"));
   Draw draw;
   draw.given["sine_spe.z"] = at::zeros({1, 1, 4, 10, 3});
   EXPECT_THAT(message_of("sine_spe", {}, draw),
               HasSubstr("expected sine_spe.z [1, 1, 4, 10, 64]"));
   EXPECT_THAT(message_of("sine_spe:noise=sketch", {}, draw),
               HasSubstr("expected no sine_spe.z"));
+}
+
+TEST(SineSpe, LearnsWavesInEachLayerIfNotShared) {
+  const HeadShape shape{.heads = 2, .dim = 4, .seed = 3};
+  const auto shared = make_encoding("sine_spe", shape);
+  const auto apart = make_encoding("sine_spe:shared=false", shape);
+  EXPECT_TRUE(apart->shared().empty());
+  const Layer first{0, 2, apart->layer(0, 2)}, second{1, 2, apart->layer(1, 2)};
+  for (const char* name : {"frequencies", "offsets", "gains", "gate"})
+    EXPECT_FALSE(first[name].equal(second[name])) << name;
+  // A layer whose parameters are those of all is encoded like it; the noise of other
+  // layers differs too.
+  for (const auto& [name, value] : shared->shared())
+    EXPECT_TRUE(first[name].equal(value)) << name;
+  const at::Tensor q = at::ones({1, 2, 5, 4});
+  const Layer same{0, 2, shared->layer(0, 2)};
+  EXPECT_TRUE(encode_once(*apart, q, q, {}, {.seed = 1}, &first)
+                  .q.equal(encode_once(*shared, q, q, {}, {.seed = 1}, &same).q));
+  const Layer moved{1, 2, first.own};
+  EXPECT_FALSE(encode_once(*apart, q, q, {}, {.seed = 1}, &moved)
+                   .q.equal(encode_once(*apart, q, q, {}, {.seed = 1}, &first).q));
 }
 
 }  // namespace

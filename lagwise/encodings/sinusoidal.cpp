@@ -11,8 +11,8 @@
 // An odd C leaves the last channel 0 (interleaved: its sine has no cosine). Rows with
 // no place get nothing. Angles are formed in double: positions to 10^7 hold.
 //
-// Decay   decay=retnet | alibi | lightning | tnl (head_decay.h) lets causal linear
-//         attention forget as well: the control for encodings with a decay.
+// Decay   decay=retnet | alibi | lightning | tnl (head_decay.h) lets attention forget
+//         as well: the control for encodings with a decay.
 // Shapes  x [B, N, C].
 // Options layout (interleaved), base (10000), decay (none).
 // Paper   Vaswani et al., "Attention Is All You Need", 2017. arXiv:1706.03762
@@ -35,11 +35,13 @@ class Sinusoidal : public Encoding {
  public:
   Sinusoidal(const HeadShape& shape, const std::string& layout, double base,
              const std::string& decay)
-      : Encoding({.exact = decay == "none",
+      : Encoding({.exact = true,
                   .linear_causal = true,
-                  .linear_full = decay == "none",
+                  .linear_full = true,
                   .stage = Traits::Stage::input,
-                  .relative = false},
+                  .relative = false,
+                  .by_lag = decay != "none",
+                  .decays = decay != "none"},
                  shape),
         interleaved_(layout == "interleaved"),
         decay_(decay) {
@@ -67,11 +69,11 @@ class Sinusoidal : public Encoding {
   }
 
   Encoded encode(const at::Tensor& q, const at::Tensor& k, const Code&,
-                 const Layer& layer, const Placement&) override {
+                 const Layer& layer, const Placement& at) override {
     Encoded e{.q = q, .k = k, .scale = 1 / std::sqrt(double(shape().dim))};
     if (decay_ != "none")
-      e.decay = head_decay(decay_, shape().heads, layer.index, layer.count)
-                    .to(q.scalar_type());
+      fade("sinusoidal", e, head_decay(decay_, shape().heads, layer.index, layer.count),
+           at);
     return e;
   }
 

@@ -66,8 +66,9 @@ TEST(Sinusoidal, HandsOverADecayWhereOneIsAskedFor) {
   const at::Tensor want =
       -at::tensor({1. / 4, 1. / 16, 1. / 64, 1. / 256}, at::kDouble);
   EXPECT_TRUE(at::allclose(fading->encode(q, q, {}, {}, {}).decay, want));
-  EXPECT_FALSE(fading->traits().exact || fading->traits().linear_full);
-  EXPECT_TRUE(fading->traits().linear_causal);
+  const Encoded e = fading->encode(q, q, {}, {}, {});  // as a bias, to other attention
+  EXPECT_TRUE(at::allclose(e.lag_bias.select(1, 4), 2 * want));
+  EXPECT_TRUE(fading->traits().exact && fading->traits().linear_full);
 }
 
 TEST(Sinusoidal, RefusesAWidthThatItsLayoutCannotFill) {

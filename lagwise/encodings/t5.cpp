@@ -43,7 +43,11 @@ struct Buckets {
 class T5 : public Encoding {
  public:
   T5(const HeadShape& shape, const Buckets& buckets)
-      : Encoding({.exact = true, .linear_full = true, .stage = Traits::Stage::score},
+      : Encoding({.exact = true,
+                  .linear_causal = true,
+                  .linear_full = true,
+                  .stage = Traits::Stage::score,
+                  .by_lag = true},
                  shape),
         buckets_(buckets),
         weight_(drawn_normal(shape, 0, 0, {buckets.count, shape.heads},

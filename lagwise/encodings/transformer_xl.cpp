@@ -39,7 +39,8 @@ at::Tensor sinusoid(const at::Tensor& lag, int64_t width) {
 class TransformerXl : public Encoding {
  public:
   explicit TransformerXl(const HeadShape& shape)
-      : Encoding({.exact = true, .stage = Traits::Stage::score}, shape) {}
+      : Encoding({.exact = true, .stage = Traits::Stage::score, .by_lag = true},
+                 shape) {}
 
   Parameters layer(int64_t index, int64_t) override {
     const int64_t h = shape().heads, d = shape().dim, c = shape().model_width();

@@ -123,7 +123,8 @@ TEST(EncoderDecoder, SaysWhatItNeeds) {
             "scores, got 'learned', which is added to an input");
   config.cross_encoding = "alibi", config.cross_attention = kSigned;
   EXPECT_EQ(message_of([&] { make_model(config); }),
-            "linear: expected a denominator with an encoding by lag in full attention, "
+            "linear: expected a denominator with an encoding by lag, whose weights are "
+            "divided by their sum, "
             "got denominator=none");
 }
 

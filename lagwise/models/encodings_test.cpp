@@ -9,16 +9,28 @@ namespace {
 
 using namespace lagwise::testing;
 
+/// Every row as its example, and options that change what a layer keeps or is served.
+std::vector<std::string> texts() {
+  std::vector<std::string> all = {"lrpe:decay=retnet",
+                                  "sinusoidal:decay=retnet",
+                                  "sine_spe:noise=exact,decay=alibi",
+                                  "sine_spe:shared=false",
+                                  "conv_spe:kernel=8,shared=false",
+                                  "huang:max=4,tables=head,beyond=zero"};
+  for (const EncodingRow& row : encodings()) all.emplace_back(row.text());
+  return all;
+}
+
 /// Calls act(encoding, attention) for every pair that the traits allow.
 template <class Act>
 int for_each_pair(bool causal, const Act& act) {
   int pairs = 0;
   for (const nn::MixerRow& attention : nn::mixers())
-    for (const EncodingRow& row : encodings()) {
-      const auto made = make_encoding(row.text(), {.heads = 2, .dim = 8});
+    for (const std::string& text : texts()) {
+      const auto made = make_encoding(text, {.heads = 2, .dim = 8});
       if (!attention.serves(made->traits(), causal)) continue;
-      SCOPED_TRACE(std::string(row.text()) + " with " + std::string(attention.name));
-      act(std::string(row.text()), std::string(attention.name));
+      SCOPED_TRACE(text + " with " + std::string(attention.name));
+      act(text, std::string(attention.name));
       ++pairs;
     }
   return pairs;
@@ -58,7 +70,7 @@ TEST(EveryEncoding, JoinsTwoSequencesByCrossAttention) {
   for_each_pair(false, [&](const auto& encoding, const auto& attention) {
     ModelConfig config = small_model("encoder_decoder", "none", kNormalised);
     config.cross_encoding = encoding, config.cross_attention = attention;
-    if (encoding == "sinusoidal" || encoding == "learned") return;
+    if (encoding.starts_with("sinusoidal") || encoding == "learned") return;
     const auto model = make_model(config);
     Batch batch = batch_of(random_tokens(2, 7, 11));
     batch.source = random_tokens(2, 5, 11, 3), batch.source_lengths = whole({5, 3});
@@ -89,6 +101,25 @@ TEST(EveryEncoding, DecodesAsTheFullPassDoes) {
     for (int64_t i = 5; i < 12; ++i)
       expect_same(model->extend(*state, tokens.narrow(1, i, 1)), want.select(1, i));
   });
+}
+
+TEST(EveryEncoding, OfSpeLearnsInEachLayerOrForAllOfThem) {
+  for (const std::string name : {"sine_spe:", "conv_spe:kernel=8,"}) {
+    const auto names = [&](const char* shared) {
+      std::vector<std::string> found;
+      const auto model =
+          make_model(small_model("decoder_lm", name + "shared=" + shared, kNormalised));
+      for (const auto& own : model->named_parameters())
+        if (own.key().find("pos.") != std::string::npos) found.push_back(own.key());
+      return found;
+    };
+    const size_t kinds = name.starts_with("sine") ? 3 : 2;  // and a gate in each layer
+    EXPECT_EQ(names("true").size(), kinds + 2);
+    const auto own = names("false");
+    EXPECT_EQ(own.size(), 2 * (kinds + 1));
+    for (const std::string& one : own)
+      EXPECT_NE(one.find(".attn.pos."), std::string::npos) << one;
+  }
 }
 
 }  // namespace

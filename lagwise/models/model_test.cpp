@@ -96,15 +96,17 @@ TEST(Model, CountsTheLossOfTargetsAlone) {
 
 TEST(Model, SaysWhichEncodingsAnAttentionServes) {
   const std::string text = message_of(
-      [] { make_model(small_model("decoder_lm", "t5:buckets=8", kNormalised)); });
+      [] { make_model(small_model("decoder_lm", "shaw:clip=8", kNormalised)); });
   EXPECT_THAT(text,
-              HasSubstr("encoding 't5:buckets=8' cannot be used with causal linear "
+              HasSubstr("encoding 'shaw:clip=8' cannot be used with causal linear "
                         "attention; expected one of alibi, conv_spe, decay, "));
   EXPECT_EQ(text.find("huang"), std::string::npos);
   EXPECT_THAT(
-      message_of([] { make_model(small_model("classifier", "decay", "exact")); }),
-      HasSubstr("encoding 'decay' cannot be used with full exact attention; "
-                "expected one of alibi, "));
+      message_of([] {
+        make_model(small_model("classifier", "rope:layout=half,xpos=true", "exact"));
+      }),
+      HasSubstr("cannot be used with full exact attention; expected one of "
+                "alibi, "));
 }
 
 TEST(Model, SaysWhatAConfigMayHold) {

@@ -6,14 +6,22 @@
 //
 // After the map features are signed, so a denominator is formed from the features
 // before the encoding.
+//
+// A bias by lag is a factor for every lag. Where it is a constant factor per step and
+// attention is causal, the encoding hands it over as a decay of the state. All others
+// do not split into a query's and a key's part: they take O(N log N) by FFT, with zeros
+// ahead where attention is causal, and decoding keeps every key and value.
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
+#include <limits>
 #include <stdexcept>
 
+#include "lagwise/attention/kv_cache.h"
 #include "lagwise/attention/linear.h"
 #include "lagwise/nn/mixer.h"
 
@@ -22,14 +30,57 @@ namespace {
 
 struct LinearMemory : MixerState {
   ops::LinearState state;
-  at::Tensor k, v, key_lengths;  // for cross attention by lag, which keeps no state
+  at::Tensor k, v, key_lengths;  // of cross attention by lag, which has no state
+
+  /// The past of one sequence in self attention by lag: features and values of its
+  /// rows.
+  struct Past {
+    KeyValueCache rows;
+    at::Tensor log_scale;  // [1, H, length], of features that have one
+  };
+  std::vector<Past> pasts;
+
   int64_t bytes() const override {
     int64_t sum = 0;
-    for (const at::Tensor* x : {&state.s, &state.z, &state.m, &k, &v})
-      if (x->defined()) sum += static_cast<int64_t>(x->nbytes());
+    const auto add = [&](const at::Tensor& x) {
+      if (x.defined()) sum += static_cast<int64_t>(x.nbytes());
+    };
+    for (const at::Tensor* x : {&state.s, &state.z, &state.m, &k, &v}) add(*x);
+    for (const Past& past : pasts) {
+      add(past.log_scale);
+      if (past.rows.length() > 0) add(past.rows.keys()), add(past.rows.values());
+    }
     return sum;
   }
 };
+
+/// Rows [0, count) of sequence b, [1, H, count, ..]; undefined stays so.
+at::Tensor sequence(const at::Tensor& x, int64_t b, int64_t count) {
+  return x.defined() ? x.narrow(0, b, 1).narrow(2, 0, count) : x;
+}
+
+Features some_rows(const Features& x, int64_t from, int64_t to) {
+  return {x.x.slice(2, from, to),
+          x.log_scale.defined() ? x.log_scale.slice(2, from, to) : x.log_scale};
+}
+
+Features sequence(const Features& x, int64_t b, int64_t count) {
+  return {sequence(x.x, b, count), sequence(x.log_scale, b, count)};
+}
+
+/// A table by lag [H, lags] with its first `count` lags hidden: exp(-inf) = 0.
+at::Tensor hide_first(const at::Tensor& lag_bias, int64_t count) {
+  count = std::clamp<int64_t>(count, 0, lag_bias.size(1));
+  const at::Tensor nothing =
+      at::full({lag_bias.size(0), count}, -std::numeric_limits<double>::infinity(),
+               lag_bias.options().requires_grad(false));
+  return at::cat({nothing, lag_bias.slice(1, count)}, 1);
+}
+
+/// How many of the rows [from, to) are real, by the length of each sequence.
+at::Tensor lengths_within(const at::Tensor& lengths, int64_t from, int64_t to) {
+  return lengths.defined() ? (lengths - from).clamp(0, to - from) : lengths;
+}
 
 class LinearMixer : public Mixer {
  public:
@@ -42,8 +93,8 @@ class LinearMixer : public Mixer {
         layer_(std::move(layer)) {
     if (by_lag() && !attention_.divides())
       throw std::invalid_argument(
-          "linear: expected a denominator with an encoding by lag in full attention, "
-          "got denominator=none");
+          "linear: expected a denominator with an encoding by lag, whose weights are "
+          "divided by their sum, got denominator=none");
   }
 
   Parameters parameters() const override { return attention_.parameters(); }
@@ -51,8 +102,10 @@ class LinearMixer : public Mixer {
   at::Tensor mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                  const Pass& pass) const override {
     const Joined x = join(q, k, v, pass);
-    if (x.lag_bias.defined()) return attention_.attend_by_lag(x.inputs, x.lag_bias);
-    return attention_.attend(x.inputs);
+    if (!by_lag()) return attention_.attend(x.inputs);
+    if (!pass.at.causal) return attention_.attend_by_lag(x.inputs, x.lag_bias);
+    return attend_past_by_lag(x.inputs, x.lag_bias,
+                              pass.at.query_start - pass.at.key_start);
   }
 
   std::unique_ptr<MixerState> start(int64_t) const override {
@@ -63,6 +116,7 @@ class LinearMixer : public Mixer {
                     const at::Tensor& v, const Pass& pass) const override {
     auto& memory = static_cast<LinearMemory&>(state);
     const Joined x = join(q, k, v, pass);
+    if (by_lag()) return extend_by_lag(memory, q, x.inputs, pass);
     const bool one_row = q.size(2) == 1 && !pass.lengths.defined();
     if (one_row) return attention_.step(x.inputs, memory.state);
     auto [out, next] = attention_.attend(x.inputs, memory.state);
@@ -97,13 +151,87 @@ class LinearMixer : public Mixer {
   using Side = FeatureMap::Side;
   struct Joined {
     LinearInputs inputs;
-    at::Tensor lag_bias;  // full attention only
+    at::Tensor lag_bias;  // where by_lag()
   };
 
-  /// Whether each pair gets a factor by lag (full attention, encodings on the score).
-  /// It does not split into a query's and a key's part, so no state can be kept.
+  /// A factor for every lag, but for a decay in causal attention, does not split and
+  /// keeps no state.
   bool by_lag() const {
-    return !place_.causal && encoding_->traits().stage == Traits::Stage::score;
+    const Traits& traits = encoding_->traits();
+    return traits.by_lag && !(place_.causal && traits.decays);
+  }
+
+  /// Causal attention by lag of queries that stand `shift` after the keys; the table
+  /// covers all N queries and M keys. An FFT has errors relative to the largest sum of
+  /// its rows, and sums grow along a sequence: so each call takes no more queries than
+  /// there are keys before them, and rows never see one of more than twice their past.
+  at::Tensor attend_past_by_lag(const LinearInputs& x, const at::Tensor& lag_bias,
+                                int64_t shift) const {
+    constexpr int64_t kLeast = 64;
+    const int64_t n = x.q.x.size(2), all = x.k.x.size(2);
+    if (n == 0) return attention_.attend_by_lag(x, lag_bias);
+    std::vector<at::Tensor> out;
+    for (int64_t from = 0, to = 0; from < n; from = to) {
+      to = std::min(n, from + std::max(kLeast, shift + from));
+      const int64_t m = std::clamp<int64_t>(shift + to, 0, all);
+      LinearInputs some;
+      some.causal = false;
+      some.q = some_rows(x.q, from, to);
+      some.k = some_rows(x.k, 0, m), some.v = x.v.slice(2, 0, m);
+      some.lengths = lengths_within(x.lengths, from, to);
+      some.key_lengths =
+          lengths_within(x.key_lengths.defined() ? x.key_lengths : x.lengths, 0, m);
+      const int64_t first = from + all - m;  // column of the first lag of these rows
+      const at::Tensor table =
+          lag_bias.slice(1, first, first + std::max<int64_t>(0, to - from + m - 1));
+      out.push_back(
+          attention_.attend_by_lag(some, hide_first(table, m - 1 - (shift + from))));
+    }
+    return at::cat(out, 2);
+  }
+
+  /// The next rows of each sequence over all its rows so far, whose features are kept.
+  /// q: raw, for the encoding; `rows`: the same rows joined.
+  at::Tensor extend_by_lag(LinearMemory& memory, const at::Tensor& q,
+                           const LinearInputs& rows, const Pass& pass) const {
+    using Past = LinearMemory::Past;
+    if (memory.pasts.empty())
+      memory.pasts.resize(static_cast<size_t>(q.size(0)),
+                          Past{KeyValueCache(q.scalar_type()), {}});
+    const at::Tensor out =
+        at::zeros({q.size(0), q.size(1), q.size(2), rows.v.size(3)}, q.options());
+    for (int64_t b = 0; b < q.size(0); ++b) {
+      const int64_t n =
+          pass.lengths.defined() ? pass.lengths[b].item<int64_t>() : q.size(2);
+      Past& past = memory.pasts[static_cast<size_t>(b)];
+      const Features keys = sequence(rows.k, b, n);
+      past.rows.append(keys.x, sequence(rows.v, b, n));
+      if (keys.log_scale.defined())
+        past.log_scale = past.log_scale.defined()
+                             ? at::cat({past.log_scale, keys.log_scale}, 2)
+                             : keys.log_scale.clone();
+      if (n == 0) continue;
+      const int64_t m = past.rows.length();
+      Placement at = pass.at;
+      at.query_start = m - n, at.key_start = 0;
+      at.query_at = at.key_at = at::Tensor();
+      LinearInputs inputs;
+      inputs.q = sequence(rows.q, b, n);
+      inputs.k = {past.rows.keys(), past.log_scale}, inputs.v = past.rows.values();
+      sequence(out, b, n).copy_(attend_past_by_lag(
+          inputs, lag_bias_of(sequence(q, b, n), m, at, pass.draw), m - n));
+    }
+    return out;
+  }
+
+  /// The table of raw queries q [1, H, N, D] and m keys, on which it depends by their
+  /// number alone.
+  at::Tensor lag_bias_of(const at::Tensor& q, int64_t m, const Placement& at,
+                         const Draw& draw) const {
+    const at::Tensor blank =
+        at::zeros({1, q.size(1), 1, q.size(3)}, q.options()).expand({1, -1, m, -1});
+    const Code code = encoding_->code(at, draw, q.size(2), m);
+    return encoding_->encode(q, blank, code, layer_, at).lag_bias;
   }
 
   /// Goes sequence by sequence where they are at different positions, because then
@@ -158,7 +286,7 @@ class LinearMixer : public Mixer {
       to.k = to.mapped ? features(encoded.k, Side::key) : Features{encoded.k, {}};
     }
     if (pass.at.causal) to.decay = encoded.decay;
-    if (by_lag()) x.lag_bias = encoded.lag_bias;
+    if (by_lag()) x.lag_bias = encoded.lag_bias, to.causal = false;
     return x;
   }
 

@@ -24,10 +24,35 @@ TEST(Mixer, ListsTheEncodingsItsAttentionServes) {
   EXPECT_THAT(refusal("linear", "shaw", true),
               HasSubstr("encoding 'shaw' cannot be used with causal linear attention; "
                         "expected one of alibi, "));
-  EXPECT_THAT(refusal("exact", "decay", true), HasSubstr("causal exact attention"));
-  EXPECT_THAT(refusal("linear", "decay", false), HasSubstr("full linear attention"));
-  EXPECT_EQ(refusal("linear", "decay", true), "");
-  EXPECT_EQ(refusal("linear", "t5", false), "");
+  EXPECT_THAT(refusal("exact", "rope:layout=half,xpos=true", true),
+              HasSubstr("causal exact attention"));
+  EXPECT_THAT(refusal("linear", "lrpe:decay=alibi", false),
+              HasSubstr("full linear attention"));
+}
+
+/// Every encoding with every attention its maths allows: what is not served is listed,
+/// with the reason, in encodings/README.md.
+TEST(Mixer, ServesEveryEncodingWithEveryAttentionItsMathsAllows) {
+  const auto served = [](const char* text) {
+    return std::vector<bool>{
+        refusal("exact", text, true).empty(), refusal("exact", text, false).empty(),
+        refusal("linear", text, true).empty(), refusal("linear", text, false).empty()};
+  };
+  const std::vector<bool> all(4, true), exact_alone = {true, true, false, false};
+  for (const EncodingRow& row : encodings()) {
+    const bool by_query =
+        row.name == "shaw" || row.name == "huang" || row.name == "transformer_xl";
+    EXPECT_EQ(served(std::string(row.text()).c_str()), by_query ? exact_alone : all)
+        << row.name;
+  }
+  for (const char* text :
+       {"decay:kind=learned", "kerple:kind=power", "sinusoidal:decay=retnet",
+        "sine_spe:decay=alibi", "sine_spe:noise=exact,decay=alibi"})
+    EXPECT_EQ(served(text), all) << text;
+  EXPECT_EQ(served("lrpe:decay=alibi"), (std::vector<bool>{true, true, true, false}));
+  EXPECT_EQ(served("rope:layout=half,xpos=true"),
+            (std::vector<bool>{false, false, true, false}));
+  EXPECT_EQ(served("rope:layout=half,xpos=scores"), exact_alone);
 }
 
 TEST(Mixer, NamesTheAttentionsThereAre) {

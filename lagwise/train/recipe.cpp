@@ -51,17 +51,24 @@ const RecipeField& field_of(const std::string& where, const std::string& key) {
          std::string(field.key) + ": expected " + field.expected() + ", got " + got);
 }
 
-}  // namespace
+using Setter = bool (RecipeField::*)(Recipe&, const RecipeField::Value&) const;
 
-Recipe parse_recipe(const std::string& name, const std::string& text,
-                    const std::vector<std::string>& set) {
+Recipe parse(const std::string& name, const std::string& text, Setter setter) {
   Recipe recipe;
   for (const data::TomlEntry& entry : data::read_toml(name, data::bytes_of(text))) {
     const std::string where = name + ", line " + std::to_string(entry.line);
     const RecipeField& field = field_of(where, entry.key);
-    if (!field.set(recipe, entry.value))
+    if (!(field.*setter)(recipe, entry.value))
       refuse_value(where, field, toml_value(entry.value));
   }
+  return recipe;
+}
+
+}  // namespace
+
+Recipe parse_recipe(const std::string& name, const std::string& text,
+                    const std::vector<std::string>& set) {
+  Recipe recipe = parse(name, text, &RecipeField::set);
   for (const std::string& word : set) {
     const std::string where = "--set " + word;
     const size_t equals = word.find('=');
@@ -78,6 +85,15 @@ Recipe read_recipe(const std::string& file, const std::vector<std::string>& set)
   return parse_recipe(file, std::string(data::text_of(mapped.bytes())), set);
 }
 
+Recipe parse_kept_recipe(const std::string& name, const std::string& text) {
+  return parse(name, text, &RecipeField::set_kept);
+}
+
+Recipe read_kept_recipe(const std::string& file) {
+  const data::MappedFile mapped(file);
+  return parse_kept_recipe(file, std::string(data::text_of(mapped.bytes())));
+}
+
 std::string recipe_text(const Recipe& recipe) {
   std::string text, table;
   for (const RecipeField& field : recipe_fields()) {
@@ -86,7 +102,7 @@ std::string recipe_text(const Recipe& recipe) {
     if (of != table) text += "\n[" + of + "]\n";
     table = of;
     text += std::string(field.key.substr(dot + 1)) + " = " +
-            toml_value(field.get(recipe)) + "\n";
+            toml_value(field.kept(recipe)) + "\n";
   }
   return text;
 }

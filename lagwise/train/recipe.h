@@ -46,7 +46,13 @@ Recipe read_recipe(const std::string& file, const std::vector<std::string>& set 
 Recipe parse_recipe(const std::string& name, const std::string& text,
                     const std::vector<std::string>& set = {});
 
-/// The whole recipe as TOML, every key written: parse_recipe gives it back.
+/// The whole recipe as TOML, as a run keeps it: every key written, and every option of
+/// an encoding, so that it means the same to a version with other defaults.
 std::string recipe_text(const Recipe& recipe);
+
+/// The way back, from the recipe.toml of a run. What an older version left out stands
+/// at the default of its time.
+Recipe read_kept_recipe(const std::string& file);
+Recipe parse_kept_recipe(const std::string& name, const std::string& text);
 
 }  // namespace lagwise

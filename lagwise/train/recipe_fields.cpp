@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "lagwise/encodings/encoding_text.h"
+
 namespace lagwise {
 namespace {
 
@@ -37,12 +39,18 @@ std::vector<RecipeField> model_fields() {
        .help = "how a classifier makes one row of many",
        .place = at(LAGWISE_AT(model.pooling)),
        .words = {"mean", "cls"}},
-      {"model.encoding", "positional encoding; see lagwise encodings",
-       at(LAGWISE_AT(model.encoding))},
+      {.key = "model.encoding",
+       .help = "positional encoding; see lagwise encodings",
+       .place = at(LAGWISE_AT(model.encoding)),
+       .keep = full_encoding,
+       .recall = stored_encoding},
       {"model.attention", "exact, or linear with a feature map",
        at(LAGWISE_AT(model.attention))},
-      {"model.cross_encoding", "between the sequences of an encoder_decoder",
-       at(LAGWISE_AT(model.cross_encoding))},
+      {.key = "model.cross_encoding",
+       .help = "between the sequences of an encoder_decoder",
+       .place = at(LAGWISE_AT(model.cross_encoding)),
+       .keep = full_encoding,
+       .recall = stored_encoding},
       {"model.cross_attention", "between the sequences of an encoder_decoder",
        at(LAGWISE_AT(model.cross_attention))},
   };
@@ -153,6 +161,16 @@ RecipeField::Value RecipeField::get(const Recipe& recipe) const {
           return value;
       },
       place);
+}
+
+RecipeField::Value RecipeField::kept(const Recipe& recipe) const {
+  const Value value = get(recipe);
+  return keep ? keep(std::get<std::string>(value)) : value;
+}
+
+bool RecipeField::set_kept(Recipe& recipe, const Value& value) const {
+  const auto* text = std::get_if<std::string>(&value);
+  return set(recipe, recall && text ? recall(*text) : value);
 }
 
 bool RecipeField::set(Recipe& recipe, const Value& value) const {

@@ -25,11 +25,18 @@ struct RecipeField {
   double below = std::numeric_limits<double>::infinity();  ///< value < below
   std::vector<std::string> words = {};  ///< the legal ones; empty: any
 
+  /// Of text with options: as a run keeps it, every option stated, and from there back.
+  using Rewrite = std::string (*)(const std::string&);
+  Rewrite keep = nullptr, recall = nullptr;
+
   std::string expected() const;  ///< "a whole number, at least 1"
 
   Value get(const Recipe& recipe) const;
+  Value kept(const Recipe& recipe) const;  ///< as a run keeps it
   /// False: a value of another kind or out of range; nothing has changed.
   bool set(Recipe& recipe, const Value& value) const;
+  /// The same of a value that a run kept.
+  bool set_kept(Recipe& recipe, const Value& value) const;
   /// The same from the text behind --set key=.
   bool set_text(Recipe& recipe, const std::string& text) const;
 };

@@ -70,6 +70,30 @@ TEST(Recipe, GivesBackEveryKeyItWrites) {
   EXPECT_EQ(forbidden_changes(recipe, again), std::vector<std::string>());
 }
 
+TEST(Recipe, IsKeptWithEveryOptionOfItsEncodings) {
+  Recipe recipe;
+  recipe.model.encoding = "rope:layout=half", recipe.model.cross_encoding = "alibi";
+  const std::string text = recipe_text(recipe);
+  EXPECT_THAT(text, ::testing::HasSubstr("cross_encoding = \"alibi:exponent=8\""));
+  EXPECT_THAT(text, ::testing::HasSubstr("encoding = \"rope:base=10000,"));
+  const Recipe again = parse_kept_recipe("r.toml", text);
+  EXPECT_EQ(again.model.encoding, "rope:layout=half");
+  EXPECT_EQ(again.model.cross_encoding, "alibi");
+  EXPECT_EQ(forbidden_changes(parse_recipe("r.toml", text), recipe),
+            std::vector<std::string>());
+}
+
+// lrpe meant a rotation by fixed angles without a P when runs kept the bare word.
+TEST(Recipe, OfAnOlderRunMeansWhatItMeant) {
+  const char* text = "[model]\nencoding = \"lrpe\"\n";
+  const Recipe then = parse_kept_recipe("r.toml", text);
+  EXPECT_EQ(then.model.encoding, "lrpe:angles=fixed,p=identity");
+  EXPECT_EQ(parse_recipe("r.toml", text).model.encoding, "lrpe");
+  EXPECT_THAT(forbidden_changes(then, parse_recipe("r.toml", text)),
+              ::testing::ElementsAre("model.encoding = \"lrpe\", was "
+                                     "\"lrpe:angles=fixed,p=identity\""));
+}
+
 TEST(Recipe, SuggestsTheKeyThatWasMeant) {
   EXPECT_EQ(refusal("[train]\n\nstep = 3"),
             "r.toml, line 3: unknown key 'train.step'; did you mean 'train.steps'? "

@@ -50,7 +50,7 @@ TrainerState load(const Checkpoints& checkpoints, int64_t newest, Which which,
     state = checkpoints.read_state(state.best->step);
   const std::string file = run_file(checkpoints.folder(state.step), "state.json");
   try {
-    run.recipe = parse_recipe(file, state.recipe);
+    run.recipe = parse_kept_recipe(file, state.recipe);
     run.model = make_model(state.model);
   } catch (const std::invalid_argument& error) {
     throw DataError(

@@ -72,10 +72,9 @@ std::vector<std::string> forbidden_changes(const Recipe& begun, const Recipe& no
   std::vector<std::string> changes;
   for (const RecipeField& field : recipe_fields()) {
     if (std::find(free.begin(), free.end(), field.key) != free.end()) continue;
-    const std::string was = toml_value(field.get(begun)),
-                      is = toml_value(field.get(now));
-    if (was != is)
-      changes.push_back(std::string(field.key) + " = " + is + ", was " + was);
+    if (field.kept(begun) == field.kept(now)) continue;
+    changes.push_back(std::string(field.key) + " = " + toml_value(field.get(now)) +
+                      ", was " + toml_value(field.get(begun)));
   }
   return changes;
 }

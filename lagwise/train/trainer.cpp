@@ -84,7 +84,7 @@ void Trainer::check_same_recipe() const {
   if (!std::filesystem::exists(file)) return;
   if (checkpoints_.steps().empty()) return;  // nothing would be lost
   const std::vector<std::string> changes =
-      forbidden_changes(read_recipe(file), recipe_);
+      forbidden_changes(read_kept_recipe(file), recipe_);
   if (changes.empty()) return;
   std::string list;
   for (const std::string& change : changes) list += (list.empty() ? "" : "; ") + change;

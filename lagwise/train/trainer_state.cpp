@@ -33,7 +33,7 @@ Ordered model_json(const ModelConfig& config) {
   for (const RecipeField& field : recipe_fields()) {
     if (!field.key.starts_with(kModel)) continue;
     const std::string key(field.key.substr(kModel.size()));
-    std::visit([&](const auto& value) { json[key] = value; }, field.get(recipe));
+    std::visit([&](const auto& value) { json[key] = value; }, field.kept(recipe));
   }
   return json;
 }
@@ -86,7 +86,7 @@ ModelConfig read_model(const Reader& in) {
     if (!field.key.starts_with(kModel)) continue;
     const std::string key(field.key.substr(kModel.size()));
     const auto found = in.json().find(key);
-    if (found == in.json().end() || !field.set(recipe, value_of(*found)))
+    if (found == in.json().end() || !field.set_kept(recipe, value_of(*found)))
       in.refuse("model." + key);
   }
   ModelConfig& config = recipe.model;

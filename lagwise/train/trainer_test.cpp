@@ -4,7 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
+#include "lagwise/core/errors.h"
+#include "lagwise/data/testing_files.h"
+#include "lagwise/encodings/encoding_text.h"
 #include "lagwise/models/model.h"
 #include "lagwise/train/run.h"
 #include "lagwise/train/testing_trainer.h"
@@ -52,6 +58,44 @@ TEST(Trainer, LearnsAndLeavesWhatARunHolds) {
   EXPECT_FALSE(run.model->is_training());
   const Evaluation again = evaluate(*run.model, *run.task, run.draw(), "valid", 0, 4);
   EXPECT_NEAR(again.value, values.back(), 1e-5);
+}
+
+/// Puts `now` for `then` wherever it stands in a run's texts.
+void rewrite_run(const std::string& folder, const std::string& then,
+                 const std::string& now) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() != ".json" && entry.path().extension() != ".toml")
+      continue;
+    std::string text = contents(entry.path().string());
+    for (size_t at; (at = text.find(then)) != text.npos;)
+      text.replace(at, then.size(), now);
+    std::ofstream(entry.path()) << text;
+  }
+}
+
+// An older version kept encodings as they were written, and lrpe had other defaults.
+TEST(Trainer, KeepsTheMeaningOfAnOlderRun) {
+  const TempFolder scratch;
+  Recipe recipe = tiny();
+  recipe.model.encoding = "lrpe:angles=fixed,p=identity";
+  train(recipe, scratch / "whole");
+  train_until(recipe, scratch / "older", 8);
+  rewrite_run(scratch / "older", full_encoding(recipe.model.encoding), "lrpe");
+  EXPECT_THAT(contents(scratch / "older/recipe.toml"),
+              HasSubstr("\nencoding = \"lrpe\"\n"));
+
+  const lagwise::Run run = open_run(scratch / "older", Which::last);
+  EXPECT_EQ(run.model->config().encoding, "lrpe:angles=fixed,p=identity");
+  EXPECT_EQ(run.recipe.model.encoding, "lrpe:angles=fixed,p=identity");
+
+  Recipe today = recipe;
+  today.model.encoding = "lrpe";
+  EXPECT_THAT(message<std::invalid_argument>([&] { train(today, scratch / "older"); }),
+              HasSubstr("model.encoding = \"lrpe\", was "
+                        "\"lrpe:angles=fixed,p=identity\""));
+  train(recipe, scratch / "older");
+  EXPECT_EQ(model_bytes(scratch / "older", "00000030"),
+            model_bytes(scratch / "whole", "00000030"));
 }
 
 TEST(Trainer, EndsWithTheSameBitsAfterStopsAtAnyStep) {

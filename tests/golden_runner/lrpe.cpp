@@ -39,7 +39,7 @@ Lrpe make_lrpe(Run& run) {
   const auto type = golden.param<std::string>("theta_type");
   std::string text = "lrpe:lambda=" + lambda_of(golden.param<std::string>("Lambda")) +
                      ",p=" + golden.param<std::string>("P") + ",type=" + type;
-  if (theta) text += ",angles=learned";
+  text += theta ? ",angles=learned" : ",angles=fixed";
   if (vectors) text += ",vectors=learned";
   // The authors' types b and c take the length of the sequence.
   if (type != "a") text += ",horizon=" + std::to_string(golden["q"].shape[1]);
@@ -108,8 +108,9 @@ void lrpe(Run& run) {
 // TransNormerLLM: angles dealt out over all heads, and a decay by ALiBi's slopes.
 void lrpe_d(Run& run) {
   const GoldenCase& golden = run.golden;
-  Lrpe one{encoding("lrpe:lambda=unitary,spread=true,decay=alibi",
-                    {.heads = golden["q"].shape[0], .dim = golden["q"].shape[2]})};
+  Lrpe one{
+      encoding("lrpe:lambda=unitary,p=identity,angles=fixed,spread=true,decay=alibi",
+               {.heads = golden["q"].shape[0], .dim = golden["q"].shape[2]})};
   one.layer = {0, 1, one.encoding->layer(0, 1)};
   const auto act = golden.param<std::string>("act");
   const auto phi = [&](const char* name) {
@@ -146,7 +147,7 @@ void md_lrpe(Run& run) {
   const int64_t d = golden["q"].shape[2];
   const bool unitary = golden["q_hat"].shape[2] == 2 * d;
   const std::string lambda = unitary ? "unitary" : "rotation";
-  Lrpe one{encoding("lrpe:spread=true,lambda=" + lambda,
+  Lrpe one{encoding("lrpe:p=identity,angles=fixed,spread=true,lambda=" + lambda,
                     {.heads = golden["q"].shape[0], .dim = d})};
   one.layer = {0, 1, one.encoding->layer(0, 1)};
   one.at.causal = false;

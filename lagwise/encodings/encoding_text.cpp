@@ -1,0 +1,45 @@
+#include "lagwise/encodings/encoding_text.h"
+
+#include <stdexcept>
+
+#include "lagwise/encodings/encoding.h"
+
+namespace lagwise {
+namespace {
+
+/// Calls write(spec, row) with every option of the text taken.
+template <class Write>
+std::string rewritten(const std::string& text, const Write& write) {
+  try {
+    Spec spec(text);
+    for (const EncodingRow& row : encodings())
+      if (row.name == spec.name()) return write(spec, row);
+  } catch (const std::invalid_argument&) {  // whoever makes it will say what is wrong
+  }
+  return text;
+}
+
+/// Any heads will do: options do not depend on them.
+void take_options(Spec& spec, const EncodingRow& row) {
+  row.make(spec, {.heads = 1, .dim = 8});
+  spec.finish();
+}
+
+}  // namespace
+
+std::string full_encoding(const std::string& text) {
+  return rewritten(text, [](Spec& spec, const EncodingRow& row) {
+    take_options(spec, row);
+    return spec.full_text();
+  });
+}
+
+std::string stored_encoding(const std::string& text) {
+  return rewritten(text, [](Spec& spec, const EncodingRow& row) {
+    if (!row.older.empty()) spec.assume(Spec(row.older));
+    take_options(spec, row);
+    return spec.short_text();
+  });
+}
+
+}  // namespace lagwise
