@@ -51,8 +51,7 @@ TEST(Learning, ALanguageModelCopiesTheTokenTwoBefore) {
   };
   for (const auto& [encoding, attention] :
        {Choice{"rope:layout=half", "exact"}, Choice{"huang", "exact"},
-        Choice{"t5", "exact"},
-        Choice{"rope:layout=interleaved", kSigned},
+        Choice{"t5", "exact"}, Choice{"rope:layout=interleaved", kSigned},
         Choice{"lrpe:p=householder,angles=learned",
                "linear:map=elu1,denominator=none,norm=layer_concat"},
         Choice{"sine_spe:noise=exact,init=wide", kNormalised}}) {
