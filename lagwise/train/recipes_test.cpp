@@ -43,12 +43,26 @@ void complete(const std::string& task, ModelConfig& config) {
 }
 
 TEST(Recipes, AreAllThereThatTheReadmeNames) {
-  for (const char* name :
-       {"listops", "text-imdb", "images-cifar10", "images-mnist", "language-wikitext2",
-        "language-shakespeare", "harmonise-jsb", "lra/listops-full", "lra/text-full",
-        "lra/image-full", "lra/retrieval-full", "lra/pathfinder-full",
-        "retrieval-wikitext2", "pathfinder", "music-grooves", "music-pop1k7",
-        "language-lrpe-paper", "images-lrpe-paper", "images-conv_spe-grid"})
+  for (const char* name : {"listops",
+                           "text-imdb",
+                           "images-cifar10",
+                           "images-mnist",
+                           "language-wikitext2",
+                           "language-shakespeare",
+                           "harmonise-jsb",
+                           "lra/listops-full",
+                           "lra/text-full",
+                           "lra/image-full",
+                           "lra/retrieval-full",
+                           "lra/pathfinder-full",
+                           "retrieval-wikitext2",
+                           "pathfinder",
+                           "music-grooves",
+                           "music-pop1k7",
+                           "language-lrpe-paper",
+                           "images-lrpe-paper",
+                           "images-conv_spe-grid",
+                           "music-transformer"})
     EXPECT_TRUE(recipes().contains(std::string(name) + ".toml")) << name;
 }
 
