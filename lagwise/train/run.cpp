@@ -5,7 +5,6 @@
 #include <stdexcept>
 
 #include "lagwise/core/errors.h"
-#include "lagwise/data/fnv1a.h"
 #include "lagwise/models/model.h"
 #include "lagwise/train/checkpoint.h"
 #include "lagwise/train/run_folder.h"
@@ -97,11 +96,6 @@ void open_data(Run& run) {
                         ", and nothing is there; --data says where it is now");
   run.task = make_task(run.recipe.data);
   check_data(run);
-  if (run.task->hash() != run.data_hash)
-    run.notes.push_back((path.empty() ? "the data" : path) +
-                        " is not the data the run was trained on: hash " +
-                        data::hash_text(run.task->hash()) + ", trained on " +
-                        data::hash_text(run.data_hash));
 }
 
 Run open_run(const std::string& folder, Which which, const std::string& data_path,

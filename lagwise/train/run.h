@@ -34,8 +34,7 @@ enum class Which { best, last };
 /// the data unread. DataError for a folder that is no run, has no whole checkpoint, or
 /// whose vocabulary or shapes differ from the checkpoint's, with the differences, and
 /// for data that is not where the run says. Where the newest checkpoint is damaged an
-/// older one is taken, and where the data is not that of the training it is taken all
-/// the same: the notes say so.
+/// older one is taken: the notes say so. Other data than was trained on is no error.
 Run open_run(const std::string& folder, Which which = Which::best,
              const std::string& data_path = "", bool with_task = true);
 

@@ -57,15 +57,6 @@ TEST_F(OpenedRun, SaysThatItsDataIsNotThere) {
   EXPECT_THAT(open_run(run, Which::best, scratch / "moved.txt").notes, IsEmpty());
 }
 
-TEST_F(OpenedRun, SaysThatItsDataIsNotWhatItWas) {
-  EXPECT_THAT(open_run(run).notes, IsEmpty());
-  put(text, contents(text) + "c");
-  const auto opened = open_run(run);
-  ASSERT_EQ(opened.notes.size(), 1u);
-  EXPECT_THAT(opened.notes[0],
-              StartsWith(text + " is not the data the run was trained on: hash "));
-}
-
 TEST_F(OpenedRun, TakesAnOlderCheckpointWhereTheNewestIsDamaged) {
   EXPECT_EQ(open_run(run, Which::last).step, 6);
   std::string bytes = contents(file(6, "model.safetensors"));
