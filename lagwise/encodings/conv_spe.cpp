@@ -199,8 +199,9 @@ class ConvSpe : public Encoding {
 
   // ---- a stream, token by token: one row is filtered once for all layers
 
-  /// Not where layers have kernels of their own, where gradients are wanted, nor the
-  /// bits that method=direct promises.
+  /// Whether the codes of a single row are formed once and kept for all layers. Not
+  /// where layers have kernels of their own, not where gradients are wanted, and not
+  /// with method=direct, which promises other bits.
   bool forms_rows() const {
     return options_.shared && options_.method == "auto" &&
            !c10::GradMode::is_enabled() && shape().heads * shape().dim < 1 << 16;

@@ -27,9 +27,10 @@
 //         [reflections, D]), "permutation" (int64 [D], y_j = x[pi(j)] at position 1).
 // Options lambda (rotation), p (householder), type (a), angles fixed | learned, spread
 //         (false), base (10000), vectors fixed | learned, reflections (1), decay
-//         (none), horizon (0; Placement.horizon goes before). Angles are learned unless
-//         said otherwise, where there are any to learn: fixed with permutations and
-//         types b and c. So `lrpe` alone is the authors' final setting.
+//         (none), horizon (0); a horizon of the Placement takes precedence. Where
+//         there are angles to learn they are learned unless the option says otherwise;
+//         permutations and types b and c have fixed ones. So `lrpe` alone is the
+//         authors' final setting.
 // Note    A rotation with fixed angles and p=identity is RoPE, by another name.
 // Paper   Qin et al., "Linearized Relative Positional Encoding", TMLR 2023,
 //         arXiv:2307.09270; LRPE-d: Qin et al., 2023, arXiv:2307.14995.
