@@ -15,10 +15,9 @@
 //         at most 1.5 R, else sketch.
 //         init paper: periods of about 110. wide: periods log-uniform from 4 to 512,
 //         small offsets, gates nearly shut: position is visible from the first step.
-//         decay alibi: waves damped by exp(-|lag| slope), ALiBi's slopes
-//         (head_decay.h). shared true: one set of waves and one noise for all layers,
-//         as in the paper's music models. false: each layer has its own, as in its Long
-//         Range Arena.
+//         decay alibi: waves damped by exp(-|lag| slope), ALiBi's slopes (head_decay.h).
+//         shared true: one set of waves and one noise for all layers, as in the paper's
+//         music models. false: each layer has its own, as in its Long Range Arena.
 // Paper   Liutkus et al., "Relative Positional Encoding for Transformers with Linear
 //         Complexity", ICML 2021. https://arxiv.org/abs/2105.08399
 // Note    The default of 5 sines is that of the paper's music models.
