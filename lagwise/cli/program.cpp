@@ -190,7 +190,7 @@ void run(CLI::App& program, const std::vector<AddVerb>& verbs,
 /// What was printed and could not be written, a disk being full, is a failure too:
 /// whoever reads the output would take it for whole.
 int flushed(int code) {
-  errno = 0;
+  if (std::cout && std::ferror(stdout) == 0) errno = 0;  // else it tells of the failure
   std::cout.flush();
   const bool whole = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout;
   if (whole || code != kOk) return code;
