@@ -22,7 +22,7 @@ OPTIONAL = {"ccache"}  # used when present; nothing fails without
 BUILD, TEST, ANY = range(3)  # who uses a file: the program too; tests; some make target
 ROLES = ["build", "test", "tidy"]
 ASSUMED = ["make", "apt"]  # what the user starts from, besides Debian's required packages
-TEST_OBJECT = re.compile(r"_(test|bench)(\.dir/|$)|^fuzz_")
+TEST_OBJECT = re.compile(r"_(test|bench)(_torch)?(\.dir/|$)|^fuzz_")
 # A command stands at the start of a line, or behind one of these.
 COMMAND = re.compile(r"(?:^\s*@?|[|;&({!]\s*|\b(?:then|do|else|if|exec|env|xargs)\s+)"
                      r"(?:(?:exec|env|xargs|command -v|-\w|[A-Z_]+=\S*)\s+)*"

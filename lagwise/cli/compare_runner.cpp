@@ -152,7 +152,8 @@ void CompareRunner::start(Job& job) {
   std::vector<std::string> words;
   if (job.stage == Stage::train) {
     fs::create_directories(fs::path(folder).parent_path());
-    fs::remove(run_file(folder, "eval/compare.json"));
+    std::error_code none;  // where it cannot be there, its run fails and says why
+    fs::remove(run_file(folder, "eval/compare.json"), none);
     words = train_words(*job.cell, job.seed);
   } else if (job.stage == Stage::judge) {
     words = {"eval",           folder,      "--lengths",

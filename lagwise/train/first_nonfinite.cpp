@@ -6,6 +6,7 @@
 #include <c10/core/GradMode.h>
 
 #include <map>
+#include <string_view>
 
 #include "lagwise/models/model.h"
 
@@ -39,7 +40,9 @@ std::unique_ptr<at::ObserverContext> look_before(const at::RecordFunction& op) {
   auto handed = std::make_unique<Handed>();
   search->looking = true;
   bool good = true;
-  for (const c10::IValue& input : op.inputs()) {
+  // What a copy is written to still holds whatever the memory held before.
+  const size_t first = std::string_view(op.name()) == "aten::copy_" ? 1 : 0;
+  for (const c10::IValue& input : op.inputs().slice(first)) {
     if (!input.isTensor() || !input.toTensor().defined()) continue;
     const auto name = search->names.find(input.toTensor().unsafeGetTensorImpl());
     if (name != search->names.end())
