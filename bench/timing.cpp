@@ -10,7 +10,7 @@
 #include <cmath>
 #include <thread>
 
-#include "lagwise/ops/blas_threads.h"
+#include "lagwise/ops/torch/blas_threads.h"
 
 namespace lagwise::bench {
 namespace {

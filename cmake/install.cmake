@@ -32,7 +32,7 @@ endif()
 set(core_headers mat_view version spec nearest noise errors)
 list(TRANSFORM core_headers REPLACE "(.+)" "lagwise/core/\\1.h")
 file(GLOB kernels_headers CONFIGURE_DEPENDS lagwise/kernels/*.h)
-list(FILTER kernels_headers EXCLUDE REGEX "(-inl|_reference)\\.h$")
+list(FILTER kernels_headers EXCLUDE REGEX "(-inl\\.h|/testing_[a-z_]*\\.h)$")
 if(LAGWISE_TORCH)
   set(ops_headers linear_attention exact_attention exact_step toeplitz_linear encoded
                   parameters)

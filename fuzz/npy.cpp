@@ -1,4 +1,4 @@
-#include "lagwise/data/npy.h"
+#include "lagwise/data/formats/npy.h"
 
 #include <cstdint>
 #include <cstdlib>

@@ -1,8 +1,8 @@
 #include <cstdlib>
 
 #include "lagwise/core/errors.h"
-#include "lagwise/data/grey_png.h"
-#include "lagwise/data/pathfinder_examples.h"
+#include "lagwise/data/formats/grey_png.h"
+#include "lagwise/data/sources/pathfinder_examples.h"
 
 namespace {
 

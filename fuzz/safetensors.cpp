@@ -1,4 +1,4 @@
-#include "lagwise/data/safetensors.h"
+#include "lagwise/data/formats/safetensors.h"
 
 #include <cstdlib>
 #include <string>

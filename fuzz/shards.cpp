@@ -1,4 +1,4 @@
-#include "lagwise/data/shards.h"
+#include "lagwise/data/sets/shards.h"
 
 #include <cstdlib>
 #include <vector>

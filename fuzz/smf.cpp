@@ -1,4 +1,4 @@
-#include "lagwise/data/smf.h"
+#include "lagwise/data/formats/smf.h"
 
 #include <cstdlib>
 

@@ -1,10 +1,10 @@
 #include <cstdlib>
 
-#include "lagwise/data/cifar10.h"
-#include "lagwise/data/delimited.h"
-#include "lagwise/data/idx.h"
-#include "lagwise/data/jsb.h"
-#include "lagwise/data/text_corpus.h"
+#include "lagwise/data/formats/cifar10.h"
+#include "lagwise/data/formats/delimited.h"
+#include "lagwise/data/formats/idx.h"
+#include "lagwise/data/formats/jsb.h"
+#include "lagwise/data/sets/text_corpus.h"
 
 namespace {
 

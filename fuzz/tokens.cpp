@@ -1,7 +1,7 @@
 #include <cstdlib>
 
-#include "lagwise/data/smf.h"
-#include "lagwise/data/token_scheme.h"
+#include "lagwise/data/formats/smf.h"
+#include "lagwise/data/music/token_scheme.h"
 
 /// Any ids decode to music that a MIDI file can hold, and that encodes to legal tokens.
 /// The first byte chooses the scheme; each pair of bytes is an id.

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "lagwise/core/errors.h"
-#include "lagwise/data/toml_entries.h"
+#include "lagwise/data/formats/toml_entries.h"
 
 /// Any bytes are entries or a DataError of one line; text that was read is written so
 /// that it reads the same.

@@ -25,8 +25,8 @@ LINEAR = "lagwise/kernels/linear_attention.cpp"
 MAPS = "lagwise/kernels/feature_map-inl.h"
 FAVOR = "lagwise/kernels/favor.cpp"
 CHUNK = "lagwise/kernels/chunk-inl.h"
-ROWS = "lagwise/kernels/rows-inl.h"
-BACKWARD = "lagwise/ops/linear_backward-inl.h"
+ROWS = "lagwise/kernels/simd/rows-inl.h"
+BACKWARD = "lagwise/ops/linear/linear_backward-inl.h"
 TURNS = "lagwise/kernels/turn_table.cpp"
 ROTATE = "lagwise/kernels/rotate.cpp"
 EXACT = "lagwise/kernels/exact_attention.cpp"
@@ -65,7 +65,7 @@ BUGS = [
     Bug("the denominator sees the next row", "kernels", CHUNK,
         "std::fill(row + a + 1, row + round_up(a + 1, w.width), T{0});",
         "std::fill(row + a + 2, row + round_up(a + 2, w.width), T{0});"),
-    Bug("a tile of rows sees its own future", "kernels", "lagwise/kernels/tile-inl.h",
+    Bug("a tile of rows sees its own future", "kernels", "lagwise/kernels/simd/tile-inl.h",
         "add_outer<kRows, kFirst>(tag, left.data", "add_outer<kRows, 0>(tag, left.data"),
     Bug("eps ignored", "kernels", CHUNK,
         "return denominator.clamp ? std::max(raw, denominator.eps) : "
@@ -109,7 +109,7 @@ BUGS = [
         "return T{1} + 0 * log(0, call_.decay_by == DecayBy::head ? 0 : d);"),
     Bug("gradient of the state after the last key lost", "ops", BACKWARD,
         "if (call_.causal && pair_.d_s1.defined()) pair_.d_s0.copy_(pair_.d_s1);", ""),
-    Bug("a strip misses its last column", "ops", "lagwise/ops/heads.h",
+    Bug("a strip misses its last column", "ops", "lagwise/ops/parallel/heads.h",
         "cut(i), cut(i + 1)}", "cut(i), cut(i + 1) - (i + 1 < strips ? 1 : 0)}"),
     Bug("angles without the low part of the product", "kernels", TURNS,
         "return {c - lo * s, s + lo * c};", "return {c - 0 * lo * s, s};"),
@@ -138,9 +138,9 @@ BUGS = [
         EXACT_GRADIENT,
         "multiply<T>(lag, p.lag_k + entry, width, dq, width, t.rows, t.lags(), true);", ""),
     Bug("exact: a table read by the wrong end in a short piece", "ops",
-        "lagwise/ops/exact_waves.h", "head.lag_zero = piece.keys - 1;",
+        "lagwise/ops/exact/exact_waves.h", "head.lag_zero = piece.keys - 1;",
         "head.lag_zero = piece.rows - 1;"),
-    Bug("exact: a padded row aligned to the padding", "ops", "lagwise/ops/exact_call.cpp",
+    Bug("exact: a padded row aligned to the padding", "ops", "lagwise/ops/exact/exact_call.cpp",
         "piece.shift = at.keys - at.queries;", "piece.shift = call.m - call.n;"),
 ]
 
@@ -151,10 +151,10 @@ PROGRAMS = {
                 ["lagwise/kernels/*_test.cpp"], []),
     "ops": (["lagwise/core/*.cpp", "lagwise/kernels/*.cpp", "lagwise/ops/*.cpp",
              "bench/torch_linear.cpp"],
-            ["lagwise/ops/linear_attention_test.cpp",
-             "lagwise/ops/linear_attention_gradient_test.cpp",
-             "lagwise/ops/linear_attention_contract_test.cpp",
-             "lagwise/ops/exact_attention_test.cpp"], TORCH),
+            ["lagwise/ops/linear/linear_attention_test.cpp",
+             "lagwise/ops/linear/linear_attention_gradient_test.cpp",
+             "lagwise/ops/linear/linear_attention_contract_test.cpp",
+             "lagwise/ops/exact/exact_attention_test.cpp"], TORCH),
 }
 # One SIMD target is enough here, and compiles in a third of the time.
 FLAGS = ["-std=c++20", "-O1", "-march=native", "-DHWY_COMPILE_ONLY_STATIC"]

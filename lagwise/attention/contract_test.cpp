@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "lagwise/attention/linear.h"
-#include "lagwise/ops/linear_layout.h"
-#include "lagwise/ops/linear_outcome.h"
+#include "lagwise/ops/linear/linear_layout.h"
+#include "lagwise/ops/testing/linear_outcome.h"
 
 namespace lagwise {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "lagwise/attention/feature_map.h"
-#include "lagwise/ops/linear_problem.h"
+#include "lagwise/ops/testing/linear_problem.h"
 
 namespace lagwise {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "lagwise/attention/linear.h"
-#include "lagwise/ops/linear_problem.h"
+#include "lagwise/ops/testing/linear_problem.h"
 
 namespace lagwise {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "lagwise/ops/linear_outcome.h"
+#include "lagwise/ops/testing/linear_outcome.h"
 
 namespace lagwise {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "lagwise/ops/linear_problem.h"
+#include "lagwise/ops/testing/linear_problem.h"
 
 namespace lagwise {
 namespace {

@@ -16,11 +16,11 @@
 #include "bench/favor_cases.h"
 #include "bench/linear_cases.h"
 #include "bench/timing.h"
-#include "lagwise/cli/bench_rows.h"
-#include "lagwise/cli/bench_verbs.h"
+#include "lagwise/cli/bench/rows.h"
+#include "lagwise/cli/bench/verbs.h"
 #include "lagwise/cli/checks.h"
 #include "lagwise/cli/verbs.h"
-#include "lagwise/data/atomic_file.h"
+#include "lagwise/data/formats/atomic_file.h"
 
 namespace lagwise::cli {
 namespace {

@@ -9,11 +9,11 @@
 #include <stdexcept>
 
 #include "lagwise/cli/checks.h"
-#include "lagwise/cli/compare_changes.h"
-#include "lagwise/cli/compare_likeness.h"
-#include "lagwise/cli/compare_plan.h"
-#include "lagwise/cli/compare_runner.h"
-#include "lagwise/cli/compare_table.h"
+#include "lagwise/cli/compare/changes.h"
+#include "lagwise/cli/compare/likeness.h"
+#include "lagwise/cli/compare/plan.h"
+#include "lagwise/cli/compare/runner.h"
+#include "lagwise/cli/compare/table.h"
 #include "lagwise/cli/program.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/core/errors.h"

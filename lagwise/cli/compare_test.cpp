@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "lagwise/cli/compare_ledger.h"
-#include "lagwise/cli/compare_plan.h"
-#include "lagwise/cli/compare_table.h"
+#include "lagwise/cli/compare/ledger.h"
+#include "lagwise/cli/compare/plan.h"
+#include "lagwise/cli/compare/table.h"
 #include "lagwise/cli/testing_program.h"
 #include "lagwise/cli/testing_runs.h"
 #include "lagwise/cli/verbs.h"

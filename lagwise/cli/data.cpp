@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "lagwise/cli/data_music.h"
+#include "lagwise/cli/data/music.h"
 #include "lagwise/cli/verbs.h"
 
 namespace lagwise::cli {

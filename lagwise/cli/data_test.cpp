@@ -5,8 +5,8 @@
 
 #include "lagwise/cli/testing_program.h"
 #include "lagwise/cli/verbs.h"
-#include "lagwise/data/listops_examples.h"
-#include "lagwise/data/new_folder.h"
+#include "lagwise/data/sets/new_folder.h"
+#include "lagwise/data/sources/listops_examples.h"
 #include "lagwise/data/testing_files.h"
 #include "lagwise/tasks/task.h"
 

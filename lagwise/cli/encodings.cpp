@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "lagwise/cli/encodings_show.h"
-#include "lagwise/cli/encodings_table.h"
+#include "lagwise/cli/encodings/show.h"
+#include "lagwise/cli/encodings/table.h"
 #include "lagwise/cli/verbs.h"
 
 namespace lagwise::cli {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "lagwise/cli/encodings_table.h"
+#include "lagwise/cli/encodings/table.h"
 #include "lagwise/cli/testing_program.h"
 #include "lagwise/cli/verbs.h"
 

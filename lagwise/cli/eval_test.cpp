@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "lagwise/cli/eval_lengths.h"
-#include "lagwise/cli/eval_text.h"
-#include "lagwise/cli/generate_card.h"
+#include "lagwise/cli/eval/lengths.h"
+#include "lagwise/cli/eval/text.h"
+#include "lagwise/cli/generate/card.h"
 #include "lagwise/cli/testing_program.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/data/testing_files.h"

@@ -19,16 +19,16 @@
 #include <stdexcept>
 
 #include "lagwise/cli/checks.h"
-#include "lagwise/cli/generate_card.h"
-#include "lagwise/cli/generate_music.h"
-#include "lagwise/cli/progress_line.h"
+#include "lagwise/cli/generate/card.h"
+#include "lagwise/cli/generate/music.h"
 #include "lagwise/cli/run_flags.h"
-#include "lagwise/cli/stop_signal.h"
-#include "lagwise/cli/utf8.h"
+#include "lagwise/cli/terminal/progress_line.h"
+#include "lagwise/cli/terminal/stop_signal.h"
+#include "lagwise/cli/terminal/utf8.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/core/errors.h"
-#include "lagwise/data/music_corpus.h"
-#include "lagwise/data/smf.h"
+#include "lagwise/data/formats/smf.h"
+#include "lagwise/data/music/music_corpus.h"
 #include "lagwise/models/model.h"
 #include "lagwise/train/generation.h"
 

@@ -8,9 +8,9 @@
 
 #include "lagwise/cli/program.h"
 #include "lagwise/cli/verbs.h"
-#include "lagwise/data/grooves.h"
-#include "lagwise/data/music_corpus.h"
-#include "lagwise/data/smf.h"
+#include "lagwise/data/formats/smf.h"
+#include "lagwise/data/music/grooves.h"
+#include "lagwise/data/music/music_corpus.h"
 #include "lagwise/data/testing_files.h"
 
 namespace lagwise::cli {

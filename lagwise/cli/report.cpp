@@ -8,9 +8,9 @@
 
 #include "bench/crossover.h"
 #include "lagwise/cli/checks.h"
-#include "lagwise/cli/report_page.h"
+#include "lagwise/cli/report/page.h"
 #include "lagwise/cli/verbs.h"
-#include "lagwise/data/atomic_file.h"
+#include "lagwise/data/formats/atomic_file.h"
 
 namespace lagwise::cli {
 namespace {

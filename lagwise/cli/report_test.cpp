@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "lagwise/cli/program.h"
-#include "lagwise/cli/report_page.h"
+#include "lagwise/cli/report/page.h"
 #include "lagwise/cli/run_summary.h"
 #include "lagwise/cli/testing_program.h"
 #include "lagwise/cli/verbs.h"

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "lagwise/cli/eval_files.h"
+#include "lagwise/cli/eval/files.h"
 #include "lagwise/core/errors.h"
 #include "lagwise/train/run_folder.h"
 

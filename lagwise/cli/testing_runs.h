@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "lagwise/cli/compare_plan.h"
+#include "lagwise/cli/compare/plan.h"
 #include "lagwise/data/testing_files.h"
 #include "lagwise/train/recipe.h"
 

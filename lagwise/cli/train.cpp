@@ -12,7 +12,7 @@
 #include "lagwise/cli/blas_core.h"
 #include "lagwise/cli/checks.h"
 #include "lagwise/cli/machine.h"
-#include "lagwise/cli/stop_signal.h"
+#include "lagwise/cli/terminal/stop_signal.h"
 #include "lagwise/cli/train_progress.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/cli/versions.h"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "lagwise/cli/progress_line.h"
+#include "lagwise/cli/terminal/progress_line.h"
 #include "lagwise/train/trainer.h"
 
 namespace lagwise::cli {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "lagwise/core/errors.h"
-#include "lagwise/data/bytes.h"
+#include "lagwise/data/formats/bytes.h"
 
 namespace lagwise::testing {
 

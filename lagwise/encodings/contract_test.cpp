@@ -9,7 +9,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "lagwise/encodings/contract_subject.h"
+#include "lagwise/encodings/testing_subject.h"
 
 namespace lagwise {
 namespace {

@@ -47,7 +47,7 @@
 
 #include "lagwise/encodings/conv_spe_kernels.h"
 #include "lagwise/encodings/encoding.h"
-#include "lagwise/ops/conv_spe_noise.h"
+#include "lagwise/ops/spe/conv_spe_noise.h"
 
 namespace lagwise {
 namespace {

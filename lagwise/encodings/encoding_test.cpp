@@ -8,7 +8,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "lagwise/encodings/contract_subject.h"
+#include "lagwise/encodings/testing_subject.h"
 
 namespace lagwise {
 namespace {

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "lagwise/encodings/score_testing.h"
+#include "lagwise/encodings/testing_scores.h"
 
 namespace lagwise {
 namespace {

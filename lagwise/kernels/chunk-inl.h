@@ -13,8 +13,8 @@
 
 #include "hwy/highway.h"
 #include "lagwise/kernels/linear_attention.h"
-#include "lagwise/kernels/rows-inl.h"
-#include "lagwise/kernels/scratch.h"
+#include "lagwise/kernels/simd/rows-inl.h"
+#include "lagwise/kernels/simd/scratch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {

@@ -22,8 +22,8 @@
 
 #include "lagwise/kernels/conv_spe.h"
 #include "lagwise/kernels/panel_fft-inl.h"
-#include "lagwise/kernels/scratch.h"
-#include "lagwise/kernels/tile-inl.h"
+#include "lagwise/kernels/simd/scratch.h"
+#include "lagwise/kernels/simd/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {

@@ -6,7 +6,7 @@
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
 #include "lagwise/kernels/conv_code-inl.h"
-#include "lagwise/kernels/dispatch.h"
+#include "lagwise/kernels/simd/dispatch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {

@@ -7,8 +7,8 @@
 #define HWY_TARGET_INCLUDE "lagwise/kernels/exact_attention.cpp"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
-#include "lagwise/kernels/dispatch.h"
 #include "lagwise/kernels/exact_products-inl.h"
+#include "lagwise/kernels/simd/dispatch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {

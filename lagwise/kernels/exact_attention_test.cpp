@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "lagwise/kernels/exact_reference.h"
+#include "lagwise/kernels/testing_exact.h"
 
 namespace lagwise::kernels {
 namespace {

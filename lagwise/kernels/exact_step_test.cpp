@@ -3,7 +3,7 @@
 #include <bit>
 #include <vector>
 
-#include "lagwise/kernels/exact_reference.h"
+#include "lagwise/kernels/testing_exact.h"
 
 namespace lagwise::kernels {
 namespace {

@@ -26,9 +26,9 @@
 #include "hwy/highway.h"
 #include "lagwise/kernels/exact_attention.h"
 #include "lagwise/kernels/feature_map-inl.h"
-#include "lagwise/kernels/rows-inl.h"
-#include "lagwise/kernels/scratch.h"
-#include "lagwise/kernels/tile-inl.h"
+#include "lagwise/kernels/simd/rows-inl.h"
+#include "lagwise/kernels/simd/scratch.h"
+#include "lagwise/kernels/simd/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {

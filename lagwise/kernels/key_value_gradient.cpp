@@ -8,9 +8,9 @@
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
 #include "lagwise/kernels/chunk-inl.h"
-#include "lagwise/kernels/dispatch.h"
-#include "lagwise/kernels/rows-inl.h"
-#include "lagwise/kernels/tile-inl.h"
+#include "lagwise/kernels/simd/dispatch.h"
+#include "lagwise/kernels/simd/rows-inl.h"
+#include "lagwise/kernels/simd/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {

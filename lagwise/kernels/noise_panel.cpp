@@ -12,7 +12,7 @@
 #define HWY_TARGET_INCLUDE "lagwise/kernels/noise_panel.cpp"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
-#include "lagwise/kernels/dispatch.h"
+#include "lagwise/kernels/simd/dispatch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {

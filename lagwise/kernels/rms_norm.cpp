@@ -7,7 +7,7 @@
 #define HWY_TARGET_INCLUDE "lagwise/kernels/rms_norm.cpp"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
-#include "lagwise/kernels/dispatch.h"
+#include "lagwise/kernels/simd/dispatch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {

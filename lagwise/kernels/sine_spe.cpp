@@ -8,7 +8,7 @@
 #include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
-#include "lagwise/kernels/dispatch.h"
+#include "lagwise/kernels/simd/dispatch.h"
 #include "lagwise/kernels/sine_wave-inl.h"
 
 HWY_BEFORE_NAMESPACE();

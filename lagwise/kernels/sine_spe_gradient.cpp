@@ -8,7 +8,7 @@
 #define HWY_TARGET_INCLUDE "lagwise/kernels/sine_spe_gradient.cpp"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
-#include "lagwise/kernels/dispatch.h"
+#include "lagwise/kernels/simd/dispatch.h"
 #include "lagwise/kernels/sine_wave-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -12,10 +12,10 @@
 #include <cstdint>
 
 #include "hwy/highway.h"
-#include "lagwise/kernels/rows-inl.h"
-#include "lagwise/kernels/scratch.h"
+#include "lagwise/kernels/simd/rows-inl.h"
+#include "lagwise/kernels/simd/scratch.h"
+#include "lagwise/kernels/simd/tile-inl.h"
 #include "lagwise/kernels/sine_spe.h"
-#include "lagwise/kernels/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {

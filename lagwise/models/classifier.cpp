@@ -1,6 +1,6 @@
 // A classifier: a full stack over the whole sequence, its rows pooled into one.
 
-#include "lagwise/models/transformer.h"
+#include "lagwise/models/stack.h"
 
 namespace lagwise {
 namespace {

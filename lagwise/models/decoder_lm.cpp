@@ -2,7 +2,7 @@
 
 #include <c10/core/GradMode.h>
 
-#include "lagwise/models/transformer.h"
+#include "lagwise/models/stack.h"
 
 namespace lagwise {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <stdexcept>
 
-#include "lagwise/models/transformer.h"
+#include "lagwise/models/stack.h"
 
 namespace lagwise {
 namespace {

@@ -12,9 +12,9 @@
 
 #include <algorithm>
 
-#include "lagwise/ops/blas_threads.h"
-#include "lagwise/ops/once_differentiable.h"
-#include "lagwise/ops/recorded.h"
+#include "lagwise/ops/torch/blas_threads.h"
+#include "lagwise/ops/torch/once_differentiable.h"
+#include "lagwise/ops/torch/recorded.h"
 
 namespace lagwise::ops {
 namespace {

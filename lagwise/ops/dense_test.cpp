@@ -5,7 +5,7 @@
 #include <omp.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "lagwise/ops/blas_threads.h"
+#include "lagwise/ops/torch/blas_threads.h"
 
 namespace lagwise::ops {
 namespace {

@@ -18,7 +18,7 @@ struct ExactOptions {
                                             ///<   at key_start + j
   c10::optional<int64_t> window = {};       ///< |lag| < window
 
-  /// Ragged batches: see ops/sequences.h. Each sequence counts its rows from its own
+  /// Ragged batches: see ops/torch/sequences.h. Each sequence counts its rows from its own
   /// beginning. Unless query_start is given its last query stands at its last key, so a
   /// causal step over caches of different lengths sees each of them to its end.
   at::Tensor lengths = {}, key_lengths = {};        ///< [B]

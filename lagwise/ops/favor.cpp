@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "lagwise/kernels/favor.h"
-#include "lagwise/ops/expect.h"
-#include "lagwise/ops/heads.h"
-#include "lagwise/ops/once_differentiable.h"
+#include "lagwise/ops/parallel/heads.h"
+#include "lagwise/ops/torch/expect.h"
+#include "lagwise/ops/torch/once_differentiable.h"
 
 namespace lagwise::ops {
 namespace {

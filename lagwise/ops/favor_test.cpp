@@ -9,7 +9,7 @@
 #include <functional>
 #include <string>
 
-#include "lagwise/ops/linear_layout.h"
+#include "lagwise/ops/linear/linear_layout.h"
 
 namespace lagwise::ops {
 namespace {

@@ -11,7 +11,7 @@
 #include <stdexcept>
 
 #include "lagwise/core/spec.h"
-#include "lagwise/ops/once_differentiable.h"
+#include "lagwise/ops/torch/once_differentiable.h"
 
 namespace lagwise::ops {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "lagwise/ops/linear_layout.h"
+#include "lagwise/ops/linear/linear_layout.h"
 
 namespace lagwise::ops {
 namespace {

@@ -21,7 +21,7 @@ struct LinearOptions {
   /// and eps = 0, which would not.
   at::Tensor log_scale;
 
-  /// Ragged batches: see ops/sequences.h; causal attention has no key_*. Rows that
+  /// Ragged batches: see ops/torch/sequences.h; causal attention has no key_*. Rows that
   /// belong to no sequence give zeros.
   at::Tensor lengths, key_lengths;        ///< [B]: the real rows of a padded batch
   at::Tensor cu_seqlens, key_cu_seqlens;  ///< [S + 1]: sequences packed into B = 1 row

@@ -13,8 +13,8 @@
 #include <algorithm>
 
 #include "lagwise/kernels/rms_norm.h"
-#include "lagwise/ops/once_differentiable.h"
-#include "lagwise/ops/recorded.h"
+#include "lagwise/ops/torch/once_differentiable.h"
+#include "lagwise/ops/torch/recorded.h"
 
 namespace lagwise::ops {
 namespace {

@@ -12,8 +12,8 @@
 #include <algorithm>
 
 #include "lagwise/kernels/rotate.h"
-#include "lagwise/ops/heads.h"
-#include "lagwise/ops/once_differentiable.h"
+#include "lagwise/ops/parallel/heads.h"
+#include "lagwise/ops/torch/once_differentiable.h"
 
 namespace lagwise::ops {
 namespace {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "lagwise/kernels/turn_table.h"
-#include "lagwise/ops/heads.h"
-#include "lagwise/ops/once_differentiable.h"
+#include "lagwise/ops/parallel/heads.h"
 #include "lagwise/ops/rotate.h"
+#include "lagwise/ops/torch/once_differentiable.h"
 
 namespace lagwise::ops {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "lagwise/data/examples.h"
+#include "lagwise/data/sets/examples.h"
 #include "lagwise/tasks/task.h"
 
 namespace lagwise {

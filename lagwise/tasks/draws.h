@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "lagwise/core/noise.h"
-#include "lagwise/data/dice.h"
+#include "lagwise/data/sources/dice.h"
 #include "lagwise/ops/encoded.h"
 
 namespace lagwise {

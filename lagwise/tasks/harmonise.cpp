@@ -1,4 +1,4 @@
-// A soprano is heard; alto, tenor and bass are written (data/chorale_tokens.h has the
+// A soprano is heard; alto, tenor and bass are written (data/music/chorale_tokens.h has the
 // words). Per sixteenth the model hears three words and writes three, so that row i of
 // both stands at the same time.
 //
@@ -18,7 +18,7 @@
 #include <stdexcept>
 
 #include "lagwise/core/errors.h"
-#include "lagwise/data/chorale_tokens.h"
+#include "lagwise/data/music/chorale_tokens.h"
 #include "lagwise/tasks/draws.h"
 #include "lagwise/tasks/padded.h"
 #include "lagwise/tasks/taking.h"

@@ -1,4 +1,4 @@
-#include "lagwise/data/chorale_tokens.h"
+#include "lagwise/data/music/chorale_tokens.h"
 #include "lagwise/tasks/testing_tasks.h"
 
 namespace lagwise {

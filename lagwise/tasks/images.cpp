@@ -1,5 +1,5 @@
 // The class of an image, its pixels read row by row as a sequence: CIFAR-10 in grey, as
-// in the Long Range Arena, and MNIST (data/image_examples.h). Encodings with two axes
+// in the Long Range Arena, and MNIST (data/sources/image_examples.h). Encodings with two axes
 // see the grid.
 //
 //     patch=4       a square of 4 x 4 pixels becomes one row of the model
@@ -11,7 +11,7 @@
 
 #include <stdexcept>
 
-#include "lagwise/data/image_examples.h"
+#include "lagwise/data/sources/image_examples.h"
 #include "lagwise/tasks/classification.h"
 #include "lagwise/tasks/taking.h"
 

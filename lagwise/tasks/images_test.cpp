@@ -1,4 +1,4 @@
-#include "lagwise/data/image_examples.h"
+#include "lagwise/data/sources/image_examples.h"
 #include "lagwise/data/testing_images.h"
 #include "lagwise/tasks/testing_tasks.h"
 

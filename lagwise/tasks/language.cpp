@@ -1,4 +1,4 @@
-// The next byte of a text (data/byte_corpus.h says what is read). Training takes crops
+// The next byte of a text (data/sets/byte_corpus.h says what is read). Training takes crops
 // of length + 1 bytes from anywhere; evaluation windows that do not overlap, from the
 // start of the split: what is left at its end and fills no window is not judged.
 
@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "lagwise/core/errors.h"
-#include "lagwise/data/byte_corpus.h"
+#include "lagwise/data/sets/byte_corpus.h"
 #include "lagwise/tasks/draws.h"
 #include "lagwise/tasks/taking.h"
 #include "lagwise/tasks/task.h"

@@ -1,4 +1,4 @@
-#include "lagwise/data/shards.h"
+#include "lagwise/data/sets/shards.h"
 #include "lagwise/tasks/testing_tasks.h"
 
 namespace lagwise {

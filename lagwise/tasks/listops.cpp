@@ -1,6 +1,6 @@
 // ListOps: what is the value of "[MAX 2 [MIN 4 7 ] 0 ]"? Ten classes.
 //
-//     data.path empty   made by the rules of the Long Range Arena (data/listops.h)
+//     data.path empty   made by the rules of the Long Range Arena (data/sources/listops.h)
 //     a folder          basic_train.tsv, basic_val.tsv, basic_test.tsv
 //     a file            one such table, dealt to the three splits
 //     a prepared set    of `lagwise data listops`
@@ -8,8 +8,8 @@
 // Made rows are longer than length / 4 and shorter than length: with length = 2000 that
 // is the Arena's task.
 
-#include "lagwise/data/listops_examples.h"
-#include "lagwise/data/listops_expression.h"
+#include "lagwise/data/sources/listops_examples.h"
+#include "lagwise/data/sources/listops_expression.h"
 #include "lagwise/tasks/classification.h"
 #include "lagwise/tasks/taking.h"
 

@@ -1,5 +1,5 @@
-#include "lagwise/data/listops_examples.h"
-#include "lagwise/data/listops_expression.h"
+#include "lagwise/data/sources/listops_examples.h"
+#include "lagwise/data/sources/listops_expression.h"
 #include "lagwise/tasks/testing_tasks.h"
 
 namespace lagwise {

@@ -25,7 +25,7 @@
 #include <stdexcept>
 
 #include "lagwise/core/errors.h"
-#include "lagwise/data/music_corpus.h"
+#include "lagwise/data/music/music_corpus.h"
 #include "lagwise/tasks/draws.h"
 #include "lagwise/tasks/music_text.h"
 #include "lagwise/tasks/padded.h"

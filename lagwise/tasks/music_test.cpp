@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lagwise/data/grooves.h"
-#include "lagwise/data/music_corpus.h"
+#include "lagwise/data/music/grooves.h"
+#include "lagwise/data/music/music_corpus.h"
 #include "lagwise/data/testing_files.h"
 #include "lagwise/tasks/task.h"
 

@@ -4,8 +4,8 @@
 #include <stdexcept>
 
 #include "lagwise/core/errors.h"
-#include "lagwise/data/music_corpus.h"
-#include "lagwise/data/smf.h"
+#include "lagwise/data/formats/smf.h"
+#include "lagwise/data/music/music_corpus.h"
 
 namespace lagwise {
 namespace {

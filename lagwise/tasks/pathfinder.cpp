@@ -1,6 +1,6 @@
 // Do two discs lie on one snake of paddles? Images read pixel by pixel.
 //
-//     data.path empty   made by the rules of the Long Range Arena (data/pathfinder.h)
+//     data.path empty   made by the rules of the Long Range Arena (data/sources/pathfinder.h)
 //     a folder          the Arena's own, such as curv_contour_length_14
 //     a prepared set    of `lagwise data pathfinder`
 //
@@ -8,7 +8,7 @@
 
 #include <stdexcept>
 
-#include "lagwise/data/pathfinder_examples.h"
+#include "lagwise/data/sources/pathfinder_examples.h"
 #include "lagwise/tasks/classification.h"
 #include "lagwise/tasks/taking.h"
 

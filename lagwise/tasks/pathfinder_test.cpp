@@ -1,5 +1,5 @@
-#include "lagwise/data/grey_png.h"
-#include "lagwise/data/pathfinder_examples.h"
+#include "lagwise/data/formats/grey_png.h"
+#include "lagwise/data/sources/pathfinder_examples.h"
 #include "lagwise/tasks/testing_tasks.h"
 
 namespace lagwise {

@@ -4,11 +4,11 @@
 //     a text corpus    passages of `length` bytes from one article or from two, made
 //     a prepared set   of `lagwise data retrieval`
 //
-// (data/retrieval_examples.h). Texts are cut at `length`.
+// (data/sources/retrieval_examples.h). Texts are cut at `length`.
 
 #include <stdexcept>
 
-#include "lagwise/data/retrieval_examples.h"
+#include "lagwise/data/sources/retrieval_examples.h"
 #include "lagwise/tasks/classification.h"
 #include "lagwise/tasks/taking.h"
 

@@ -1,4 +1,4 @@
-#include "lagwise/data/retrieval_examples.h"
+#include "lagwise/data/sources/retrieval_examples.h"
 #include "lagwise/tasks/testing_tasks.h"
 
 namespace lagwise {

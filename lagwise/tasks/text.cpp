@@ -1,11 +1,11 @@
 // The class of a text, read byte by byte: reviews of films in the folders of aclImdb,
-// or any table with a text and a label (data/text_examples.h). Texts are cut at
+// or any table with a text and a label (data/sources/text_examples.h). Texts are cut at
 // `length`.
 
 #include <algorithm>
 #include <stdexcept>
 
-#include "lagwise/data/text_examples.h"
+#include "lagwise/data/sources/text_examples.h"
 #include "lagwise/tasks/classification.h"
 #include "lagwise/tasks/taking.h"
 

@@ -1,4 +1,4 @@
-#include "lagwise/data/text_examples.h"
+#include "lagwise/data/sources/text_examples.h"
 #include "lagwise/tasks/testing_tasks.h"
 
 namespace lagwise {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lagwise/data/token_scheme.h"
+#include "lagwise/data/music/token_scheme.h"
 
 namespace lagwise {
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "lagwise/data/mapped_file.h"
+#include "lagwise/data/formats/mapped_file.h"
 #include "lagwise/train/tensor_file.h"
 
 namespace lagwise {

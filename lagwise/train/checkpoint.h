@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "lagwise/core/errors.h"
-#include "lagwise/data/atomic_file.h"
+#include "lagwise/data/formats/atomic_file.h"
 #include "lagwise/train/adamw.h"
 #include "lagwise/train/trainer_state.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "lagwise/data/style_profile.h"
-#include "lagwise/data/token_scheme.h"
+#include "lagwise/data/music/style_profile.h"
+#include "lagwise/data/music/token_scheme.h"
 #include "lagwise/models/model.h"
 #include "lagwise/tasks/task.h"
 #include "lagwise/train/confidence.h"
@@ -40,7 +40,7 @@ struct StyleFigures {
   QuarterFigures onset_drum;
 };
 
-/// How like their sources continuations are (data/style_profile.h), beside what tells
+/// How like their sources continuations are (data/music/style_profile.h), beside what tells
 /// how to read it:
 ///
 ///     written   what was written, against its source

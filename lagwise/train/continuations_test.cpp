@@ -5,7 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "lagwise/data/grooves.h"
+#include "lagwise/data/music/grooves.h"
 
 namespace lagwise {
 namespace {

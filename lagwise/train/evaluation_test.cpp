@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "lagwise/models/model.h"
-#include "lagwise/train/position_testing.h"
+#include "lagwise/train/testing_positions.h"
 
 namespace lagwise {
 namespace {

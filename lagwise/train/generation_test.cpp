@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "lagwise/models/model.h"
-#include "lagwise/train/position_testing.h"
+#include "lagwise/train/testing_positions.h"
 
 namespace lagwise {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "lagwise/models/model.h"
 #include "lagwise/train/evaluation.h"
-#include "lagwise/train/position_testing.h"
+#include "lagwise/train/testing_positions.h"
 
 namespace lagwise {
 namespace {

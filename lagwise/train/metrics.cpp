@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "lagwise/data/atomic_file.h"
+#include "lagwise/data/formats/atomic_file.h"
 
 namespace lagwise {
 namespace {

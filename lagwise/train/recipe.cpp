@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "lagwise/core/nearest.h"
-#include "lagwise/data/mapped_file.h"
+#include "lagwise/data/formats/mapped_file.h"
 #include "lagwise/train/recipe_fields.h"
 
 namespace lagwise {

@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "lagwise/data/toml_entries.h"
+#include "lagwise/data/formats/toml_entries.h"
 #include "lagwise/train/recipe.h"
 
 namespace lagwise {

@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "lagwise/core/errors.h"
-#include "lagwise/data/fnv1a.h"
-#include "lagwise/data/mapped_file.h"
-#include "lagwise/data/safetensors.h"
+#include "lagwise/data/formats/fnv1a.h"
+#include "lagwise/data/formats/mapped_file.h"
+#include "lagwise/data/formats/safetensors.h"
 
 namespace lagwise {
 namespace {

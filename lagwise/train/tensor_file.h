@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "lagwise/data/atomic_file.h"
+#include "lagwise/data/formats/atomic_file.h"
 #include "lagwise/train/adamw.h"
 
 namespace lagwise {

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "lagwise/ops/blas_threads.h"
+#include "lagwise/ops/torch/blas_threads.h"
 
 namespace lagwise {
 

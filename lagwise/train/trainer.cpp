@@ -11,7 +11,7 @@
 #include <stdexcept>
 
 #include "lagwise/core/errors.h"
-#include "lagwise/data/fnv1a.h"
+#include "lagwise/data/formats/fnv1a.h"
 #include "lagwise/models/model.h"
 #include "lagwise/train/first_nonfinite.h"
 #include "lagwise/train/judged.h"

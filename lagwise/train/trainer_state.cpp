@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "lagwise/core/errors.h"
-#include "lagwise/data/fnv1a.h"
-#include "lagwise/data/strict_json.h"
+#include "lagwise/data/formats/fnv1a.h"
+#include "lagwise/data/formats/strict_json.h"
 #include "lagwise/train/recipe_fields.h"
 
 namespace lagwise {

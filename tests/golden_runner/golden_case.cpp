@@ -12,7 +12,7 @@
 #include <numbers>
 
 #include "lagwise/core/errors.h"
-#include "lagwise/data/npy.h"
+#include "lagwise/data/formats/npy.h"
 
 namespace lagwise::golden {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "lagwise/core/map_by_lag.h"
 #include "lagwise/core/nucleus.h"
-#include "lagwise/data/style_profile.h"
+#include "lagwise/data/music/style_profile.h"
 #include "tests/golden_runner/golden_run.h"
 
 namespace lagwise::golden {

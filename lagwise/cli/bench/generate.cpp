@@ -1,0 +1,131 @@
+// `lagwise bench generate`: tokens per second against the length of the context.
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "bench/generate_cases.h"
+#include "bench/timing.h"
+#include "lagwise/cli/bench/rows.h"
+#include "lagwise/cli/bench/verbs.h"
+#include "lagwise/cli/checks.h"
+
+namespace lagwise::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kOurs = "linear sine_spe";
+
+struct Flags {
+  bool json = false, quick = false;
+  int threads = 0;
+  std::string only;
+  std::vector<int64_t> contexts = bench::GeneratePlan().contexts;
+};
+
+Json row_json(const bench::BenchRow& row) {
+  Json json = {{"case", row.name},
+               {"context", row.n},
+               {"threads", row.threads},
+               {"ours", kOurs},
+               {"ours_ms", row.ours_ms},
+               {"tokens_per_second", 1e3 / row.ours_ms},
+               {"baseline", row.baseline},
+               {"baseline_ms", row.baseline_ms},
+               {"baseline_tokens_per_second", 1e3 / row.baseline_ms},
+               {"ratio", row.ratio},
+               {"estimated", !row.note.empty()},
+               {"gflops", row.gflops},
+               {"peak_gflops", row.peak_gflops}};
+  if (!row.note.empty()) json["note"] = row.note;
+  return json;
+}
+
+/// Prints each row as it is measured: a line of a table, or of a JSON array.
+class Printer {
+ public:
+  Printer(bool json, const std::string& settings) : json_(json) {
+    fmt::print(json ? stderr : stdout, "{}\n", settings);
+    if (json)
+      fmt::print("[");
+    else
+      print_heading();
+  }
+
+  void row(const bench::BenchRow& row) {
+    show_progress("");
+    json_ ? print_json(row) : print_line(row);
+    std::fflush(stdout);
+    first_ = false;
+  }
+
+  void finish() {
+    show_progress("");
+    if (json_) fmt::print("\n]\n");
+  }
+
+ private:
+  static void print_heading() {
+    fmt::print(
+        "tokens per second, one text at a time; ratio: how many times ours is faster\n"
+        "~: estimated, as the line below says\n\n{:>8} {:>16}   {:<16} {:>10} {:>8}\n",
+        "context", kOurs, "against", "", "ratio");
+  }
+  void print_json(const bench::BenchRow& row) const {
+    fmt::print("{}\n  {}", first_ ? "" : ",", row_json(row).dump());
+  }
+  static void print_line(const bench::BenchRow& row) {
+    fmt::print(
+        "{:>8} {:>16.1f}   {:<16} {:>10} {:>8.2f}\n", row.n, 1e3 / row.ours_ms,
+        row.baseline,
+        fmt::format("{}{:.3g}", row.note.empty() ? "" : "~", 1e3 / row.baseline_ms),
+        row.ratio);
+    if (!row.note.empty()) fmt::print("         {}\n", row.note);
+  }
+
+  bool json_, first_ = true;
+};
+
+void run(const Flags& flags) {
+  bench::keep_freed_memory();
+  bench::GeneratePlan plan;
+  plan.threads = flags.threads > 0 ? flags.threads : bench::machine_cores();
+  plan.quick = flags.quick;
+  plan.only = flags.only;
+  plan.contexts = flags.contexts;
+  plan.progress = show_progress;
+  Printer printer(flags.json, fmt::format("{} thread(s); {}", plan.threads,
+                                          bench::describe_settings()));
+  plan.on_row = [&](const bench::BenchRow& row) { printer.row(row); };
+  bench::run_generate_cases(plan);
+  printer.finish();
+}
+
+}  // namespace
+
+void add_generate_bench(CLI::App& bench) {
+  CLI::App* verb = bench.add_subcommand(
+      "generate",
+      "Time writing one token after ever longer contexts, with state, cache and "
+      "neither");
+  const auto flags = std::make_shared<Flags>();
+  verb->add_flag("--json", flags->json,
+                 "Print a JSON array of rows instead of a table");
+  verb->add_flag("--quick", flags->quick, "Measure a small model at short contexts");
+  verb->add_option("--threads", flags->threads,
+                   "Use this many threads, 1 to 256; all cores unless given")
+      ->check(whole_number(1, 256));
+  verb->add_option("--only", flags->only, "Measure one group of cases alone")
+      ->check(CLI::IsMember({"linear", "exact", "recompute", "constant"}));
+  verb->add_option("--contexts", flags->contexts,
+                   "Measure after contexts of so many tokens, 16 to 1048576")
+      ->delimiter(',')
+      ->check(whole_number(16, 1048576))
+      ->capture_default_str();
+  verb->callback([flags] { run(*flags); });
+}
+
+}  // namespace lagwise::cli

@@ -1,0 +1,72 @@
+// `lagwise bench train`: whole training steps, printed as they come.
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "bench/crossover.h"
+#include "bench/timing.h"
+#include "bench/train_cases.h"
+#include "lagwise/cli/bench/rows.h"
+#include "lagwise/cli/bench/verbs.h"
+#include "lagwise/cli/checks.h"
+
+namespace lagwise::cli {
+namespace {
+
+struct Flags {
+  bool json = false, quick = false;
+  int threads = 0;
+  std::vector<int64_t> lengths = bench::TrainPlan().lengths;
+};
+
+/// Our speed, and the baseline's or why it has none.
+std::string describe(const bench::BenchRow& row, double tokens) {
+  if (!row.note.empty())
+    return fmt::format("{:.0f} tokens/s; the baseline was not run: {}",
+                       tokens / row.ours_ms, row.note);
+  return fmt::format("{:.0f} tokens/s; the baseline {:.0f}, {} of memory",
+                     tokens / row.ours_ms, tokens / row.baseline_ms,
+                     bench::human_bytes(row.baseline_bytes));
+}
+
+void run(const Flags& flags) {
+  bench::keep_freed_memory();
+  bench::TrainPlan plan;
+  plan.threads = flags.threads > 0 ? flags.threads : bench::machine_cores();
+  plan.lengths = flags.lengths;
+  plan.quick = flags.quick;
+  plan.progress = show_progress;
+  RowPrinter printer(flags.json, bench::describe_settings());
+  plan.row = [&](const bench::BenchRow& row) {
+    const double tokens = 1e3 * double(row.batch * row.n);
+    printer.row(row, {{"tokens_per_second", tokens / row.ours_ms}},
+                describe(row, tokens));
+  };
+  bench::run_train_cases(plan);
+  printer.finish();
+}
+
+}  // namespace
+
+void add_train_bench(CLI::App& bench) {
+  CLI::App* verb = bench.add_subcommand(
+      "train", "Time whole training steps against materialised SPE in plain torch");
+  const auto flags = std::make_shared<Flags>();
+  verb->add_flag("--json", flags->json,
+                 "Print a JSON array of rows instead of a table");
+  verb->add_flag("--quick", flags->quick,
+                 "Measure a sixteenth of each length, with one repetition");
+  verb->add_option("--threads", flags->threads,
+                   "Use this many threads, 1 to 256; all cores unless given")
+      ->check(whole_number(1, 256));
+  verb->add_option("--lengths", flags->lengths,
+                   "Measure sequences of these lengths, 16 to 65536")
+      ->delimiter(',')
+      ->check(whole_number(16, 65536))
+      ->capture_default_str();
+  verb->callback([flags] { run(*flags); });
+}
+
+}  // namespace lagwise::cli

@@ -1,0 +1,41 @@
+// `lagwise data harmonise`: Bach's chorales, soprano and the three voices under it.
+
+#include <memory>
+
+#include "lagwise/cli/data.h"
+#include "lagwise/cli/data/prepared_set.h"
+#include "lagwise/data/music/chorale_tokens.h"
+
+namespace lagwise::cli {
+namespace {
+
+struct Flags {
+  std::string out, path;
+};
+
+void run(const Flags& flags) {
+  prepare_examples({.out = flags.out,
+                    .task = "harmonise",
+                    .manifest = {"chorales from " + flags.path,
+                                 "harmonise",
+                                 data::kChoraleWords,
+                                 data::chorale_words(),
+                                 {}},
+                    .layout = {.labelled = false, .paired = true}},
+                   [&](data::ExampleWriter&, const data::VisitExample& visit) {
+                     data::read_chorale_examples(flags.path, visit);
+                   });
+}
+
+}  // namespace
+
+void add_data_harmonise(CLI::App& verb) {
+  CLI::App* app = verb.add_subcommand(
+      "harmonise", "Chorales, a soprano and three voices: Jsb16thSeparated.json");
+  const auto flags = std::make_shared<Flags>();
+  add_path(*app, flags->path, "The file, or the folder that holds it")->required();
+  add_out(*app, flags->out);
+  app->callback([flags] { run(*flags); });
+}
+
+}  // namespace lagwise::cli

@@ -1,0 +1,56 @@
+// `lagwise data images`: images as sequences of pixels.
+
+#include <memory>
+
+#include "lagwise/cli/checks.h"
+#include "lagwise/cli/data.h"
+#include "lagwise/cli/data/prepared_set.h"
+#include "lagwise/data/sources/image_examples.h"
+
+namespace lagwise::cli {
+namespace {
+
+struct Flags {
+  std::string out;
+  data::ImageReading reading;
+};
+
+void run(const Flags& flags) {
+  prepare_examples(
+      {.out = flags.out,
+       .task = "images",
+       .manifest = {"images from " + flags.reading.path, "images", 256, {}, {}},
+       .classes = 10},
+      [&](data::ExampleWriter& writer, const data::VisitExample& visit) {
+        const data::ImageShape shape = data::read_image_examples(flags.reading, visit);
+        writer.note("side", shape.side);
+        writer.note("per_row", shape.per_row);
+        writer.note("patch", flags.reading.patch);
+        writer.note("colour", flags.reading.colour ? 1 : 0);
+      });
+}
+
+}  // namespace
+
+void add_data_images(CLI::App& verb) {
+  CLI::App* app = verb.add_subcommand(
+      "images", "Images as sequences of pixels: CIFAR-10 (binary), MNIST");
+  const auto flags = std::make_shared<Flags>();
+  add_path(*app, flags->reading.path, "The folder with the files")->required();
+  add_out(*app, flags->out);
+  app->add_option("--patch", flags->reading.patch,
+                  "The side of a square of pixels that becomes one row")
+      ->check(whole_number(1, 64))
+      ->capture_default_str()
+      ->type_name("N");
+  app->add_flag("--colour", flags->reading.colour,
+                "Red, green and blue of CIFAR-10 instead of grey");
+  app->add_option("--valid", flags->reading.valid,
+                  "The part of train, its end, to validate on")
+      ->check(fraction())
+      ->capture_default_str()
+      ->type_name("FRACTION");
+  app->callback([flags] { run(*flags); });
+}
+
+}  // namespace lagwise::cli

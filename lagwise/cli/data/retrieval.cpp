@@ -1,0 +1,72 @@
+// `lagwise data retrieval`: pairs of texts, read or made from a corpus.
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "lagwise/cli/checks.h"
+#include "lagwise/cli/data.h"
+#include "lagwise/cli/data/prepared_set.h"
+#include "lagwise/data/sources/retrieval_examples.h"
+
+namespace lagwise::cli {
+namespace {
+
+struct Flags {
+  std::string out;
+  data::PassageMaking making{.path = "",
+                             .train = 10000,
+                             .valid = 500,
+                             .test = 1000,
+                             .length = 1000,
+                             .seed = 0};
+};
+
+std::string source_of(const data::PassageMaking& making, bool tables) {
+  if (tables) return "pairs of texts from " + making.path;
+  return fmt::format("passages of {} bytes from {}, seed {}", making.length,
+                     making.path, making.seed);
+}
+
+void run(const Flags& flags) {
+  const bool tables = data::is_retrieval_table(flags.making.path);
+  prepare_examples(
+      {.out = flags.out,
+       .task = "retrieval",
+       .manifest = {source_of(flags.making, tables), "retrieval", 256, {}, {}},
+       .layout = {.labelled = true, .paired = true},
+       .classes = 2},
+      [&](data::ExampleWriter&, const data::VisitExample& visit) {
+        if (tables)
+          data::read_retrieval_examples(flags.making.path, visit);
+        else
+          data::make_passage_examples(flags.making, visit);
+      });
+}
+
+}  // namespace
+
+void add_data_retrieval(CLI::App& verb) {
+  CLI::App* app = verb.add_subcommand(
+      "retrieval", "Pairs of texts: AAN's tables, or passages of a text corpus");
+  const auto flags = std::make_shared<Flags>();
+  data::PassageMaking& making = flags->making;
+  add_path(*app, making.path, "Tables (.tsv), or text: WikiText, a folder of .txt")
+      ->required();
+  add_out(*app, flags->out);
+  const auto number = [&](const char* name, auto& value, int least, int most,
+                          const char* what) {
+    app->add_option(name, value, what)
+        ->check(whole_number(least, most))
+        ->capture_default_str()
+        ->type_name("N");
+  };
+  number("--train", making.train, 1, 100000000, "Pairs to make for the split train");
+  number("--valid", making.valid, 0, 100000000, "Pairs to make for the split valid");
+  number("--test", making.test, 0, 100000000, "Pairs to make for the split test");
+  number("--length", making.length, 1, 1000000, "Bytes of a passage to make");
+  number("--seed", making.seed, 0, INT32_MAX, "The same seed makes the same pairs");
+  app->callback([flags] { run(*flags); });
+}
+
+}  // namespace lagwise::cli

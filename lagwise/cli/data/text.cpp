@@ -1,0 +1,63 @@
+// `lagwise data text`: labelled text as bytes.
+
+#include <algorithm>
+#include <memory>
+
+#include "lagwise/cli/checks.h"
+#include "lagwise/cli/data.h"
+#include "lagwise/cli/data/prepared_set.h"
+#include "lagwise/data/sources/text_examples.h"
+
+namespace lagwise::cli {
+namespace {
+
+constexpr int64_t kMostClasses = 1000;  // that a table may name
+
+struct Flags {
+  std::string out;
+  data::TextReading reading;
+};
+
+void run(const Flags& flags) {
+  prepare_examples(
+      {.out = flags.out,
+       .task = "text",
+       .manifest = {"labelled text from " + flags.reading.path, "text", 256, {}, {}},
+       .classes = kMostClasses},
+      [&](data::ExampleWriter& writer, const data::VisitExample& visit) {
+        int64_t classes = 2;
+        data::read_text_examples(
+            flags.reading,
+            [&](const std::string& split, const data::Example& example, double done) {
+              classes = std::max<int64_t>(classes, example.label + 1);
+              visit(split, example, done);
+            });
+        writer.note("classes", classes);
+      });
+}
+
+}  // namespace
+
+void add_data_text(CLI::App& verb) {
+  CLI::App* app = verb.add_subcommand(
+      "text", "Labelled text, by its bytes: aclImdb's folders, TSV, CSV");
+  const auto flags = std::make_shared<Flags>();
+  add_path(*app, flags->reading.path, "A folder or a table")->required();
+  add_out(*app, flags->out);
+  app->add_option("--valid", flags->reading.valid,
+                  "The part of train to validate on, where no file says it")
+      ->check(fraction())
+      ->capture_default_str()
+      ->type_name("FRACTION");
+  app->add_option("--test", flags->reading.test, "The part of a single file to test on")
+      ->check(fraction())
+      ->capture_default_str()
+      ->type_name("FRACTION");
+  app->add_option("--text", flags->reading.text_column, "The column with the text")
+      ->type_name("NAME");
+  app->add_option("--label", flags->reading.label_column, "The column with the label")
+      ->type_name("NAME");
+  app->callback([flags] { run(*flags); });
+}
+
+}  // namespace lagwise::cli

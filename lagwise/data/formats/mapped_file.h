@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+
+#include "lagwise/data/formats/bytes.h"
+
+namespace lagwise::data {
+
+/// A file as memory, read page by page when it is looked at. Throws DataError when
+/// the file is missing, unreadable, or no regular file.
+///
+/// Whoever shortens the file meanwhile takes the pages away (SIGBUS): files are
+/// replaced whole (data/formats/atomic_file.h), which leaves those already open as they were.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::string& file);
+  ~MappedFile();
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+
+  const std::string& name() const { return name_; }
+  Bytes bytes() const { return bytes_; }
+
+ private:
+  std::string name_;
+  Bytes bytes_;
+};
+
+}  // namespace lagwise::data

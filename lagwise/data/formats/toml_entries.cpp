@@ -1,0 +1,113 @@
+#include "lagwise/data/formats/toml_entries.h"
+
+// Header-only here and nowhere else, and without exceptions: a failure is a result.
+#define TOML_EXCEPTIONS 0
+#define TOML_ENABLE_FORMATTERS 0
+#define TOML_ENABLE_WINDOWS_COMPAT 0
+// Its parser asserts that a time begins with a digit, and then reports one that does
+// not.
+#define TOML_ASSERT(condition) static_assert(true)
+#include <toml++/toml.h>
+
+#include <algorithm>
+
+#include "lagwise/core/errors.h"
+
+namespace lagwise::data {
+namespace {
+
+constexpr size_t kMostBytes = 1 << 20;
+constexpr int kMostTables = 8;
+
+[[noreturn]] void refuse(const std::string& file, int64_t line,
+                         const std::string& expected) {
+  throw DataError(line > 0 ? file + ", line " + std::to_string(line) : file, -1,
+                  expected);
+}
+
+int64_t line_of(const toml::node& node) {
+  return static_cast<int64_t>(node.source().begin.line);
+}
+
+/// Reads a tree of tables into a list of entries.
+class Flattener {
+ public:
+  explicit Flattener(const std::string& file) : file_(file) {}
+
+  void table(const toml::table& table, const std::string& path, int depth) {
+    if (depth > kMostTables) refuse(file_, line_of(table), "fewer tables in tables");
+    for (const auto& [key, node] : table) {
+      const std::string name =
+          path.empty() ? std::string(key.str()) : path + "." + std::string(key.str());
+      if (const toml::table* inner = node.as_table())
+        this->table(*inner, name, depth + 1);
+      else
+        entries.push_back({name, value(name, node), line_of(node)});
+    }
+  }
+
+  std::vector<TomlEntry> entries;
+
+ private:
+  TomlEntry::Value value(const std::string& name, const toml::node& node) const {
+    if (const auto* text = node.as_string()) return text->get();
+    if (const auto* whole = node.as_integer()) return whole->get();
+    if (const auto* number = node.as_floating_point()) return number->get();
+    if (const auto* flag = node.as_boolean()) return flag->get();
+    if (const toml::array* list = node.as_array()) {
+      std::vector<int64_t> numbers;
+      for (const toml::node& item : *list) {
+        if (!item.is_integer()) refuse_kind(name, item);
+        numbers.push_back(item.as_integer()->get());
+      }
+      return numbers;
+    }
+    refuse_kind(name, node);
+  }
+
+  [[noreturn]] void refuse_kind(const std::string& name, const toml::node& node) const {
+    refuse(
+        file_, line_of(node),
+        "'" + name + "' to be text, a number, true, false or a list of whole numbers");
+  }
+
+  const std::string& file_;
+};
+
+}  // namespace
+
+std::vector<TomlEntry> read_toml(const std::string& file, Bytes text) {
+  if (text.size() > kMostBytes) refuse(file, 0, "at most 1 MB of TOML");
+  const toml::parse_result result = toml::parse(text_of(text), file);
+  if (!result) {
+    std::string why(result.error().description());
+    std::replace(why.begin(), why.end(), '\n', ' ');
+    refuse(file, static_cast<int64_t>(result.error().source().begin.line),
+           "TOML: " + why);
+  }
+  Flattener flat(file);
+  flat.table(result.table(), "", 0);
+  std::stable_sort(flat.entries.begin(), flat.entries.end(),
+                   [](const auto& a, const auto& b) { return a.line < b.line; });
+  return std::move(flat.entries);
+}
+
+std::string toml_text(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (code < 0x20 || code == 0x7f) {
+      out += "\\u00";
+      out += "0123456789abcdef"[code >> 4];
+      out += "0123456789abcdef"[code & 15];
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+}  // namespace lagwise::data

@@ -1,0 +1,110 @@
+#include "lagwise/data/sets/byte_corpus.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lagwise/data/testing_files.h"
+
+namespace lagwise::data {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace lagwise::testing;
+
+std::string all_of(const ByteCorpus& corpus, const std::string& split) {
+  std::vector<int64_t> tokens(static_cast<size_t>(corpus.split(split).size()));
+  corpus.split(split).read(0, tokens);
+  return {tokens.begin(), tokens.end()};
+}
+
+struct Corpus : ::testing::Test {
+  const TempFolder folder;
+};
+
+TEST_F(Corpus, GivesTheEndOfAFileToTestAndWhatIsBeforeToValid) {
+  put(folder / "a.txt", "0123456789");
+  const ByteCorpus corpus(folder / "a.txt", 0.2, 0.1);
+  EXPECT_EQ(all_of(corpus, "train"), "0123456");
+  EXPECT_EQ(all_of(corpus, "valid"), "78");
+  EXPECT_EQ(all_of(corpus, "test"), "9");
+}
+
+TEST_F(Corpus, JoinsTheFilesOfAFolderAcrossTheSplits) {
+  put(folder / "t/a.txt", "0123");
+  put(folder / "t/b.txt", "");
+  put(folder / "t/c.txt", "456789");
+  const ByteCorpus corpus(folder / "t", 0.2, 0.4);
+  EXPECT_EQ(all_of(corpus, "train") + all_of(corpus, "valid") + all_of(corpus, "test"),
+            "0123456789");
+  EXPECT_EQ(all_of(corpus, "test"), "6789");
+  std::vector<int64_t> middle(2);
+  ByteCorpus whole(folder / "t", 0, 0);
+  EXPECT_EQ(whole.splits(), std::vector<std::string>{"train"});
+  whole.split("train").read(3, middle);
+  EXPECT_EQ(middle, (std::vector<int64_t>{'3', '4'}));
+  EXPECT_THROW(whole.split("train").read(9, middle), std::out_of_range);
+}
+
+TEST_F(Corpus, KnowsTheFilesOfWikitextAndTheirWords) {
+  put(folder / "wiki.train.tokens", " one two \n\n");
+  put(folder / "wiki.valid.tokens", " x \n");
+  const ByteCorpus corpus(folder.path(), 0.1, 0.1);
+  EXPECT_EQ(corpus.splits(), (std::vector<std::string>{"train", "valid"}));
+  EXPECT_EQ(corpus.words("train"), 4);
+  EXPECT_EQ(corpus.words("valid"), 2);
+  EXPECT_THROW(corpus.split("test"), std::invalid_argument);
+}
+
+TEST_F(Corpus, KnowsFilesNamedForSplits) {
+  put(folder / "train.txt", "abc");
+  put(folder / "valid.txt", "de");
+  const ByteCorpus corpus(folder.path(), 0.1, 0.1);
+  EXPECT_EQ(all_of(corpus, "train"), "abc");
+  EXPECT_EQ(all_of(corpus, "valid"), "de");
+  EXPECT_FALSE(corpus.has("test"));
+  EXPECT_EQ(corpus.words("train"), 0);
+}
+
+TEST_F(Corpus, ReadsAPreparedSet) {
+  {
+    ShardSetWriter writer(folder / "set",
+                          {"", "bytes", 256, {}, {{"words_train", "9"}}});
+    const std::vector<int32_t> ids = {104, 105, 255};
+    writer.add("train", ids);
+    writer.add("train", ids);
+    writer.commit();
+  }
+  const ByteCorpus corpus(folder / "set", 0.1, 0.1);
+  EXPECT_EQ(all_of(corpus, "train"), "hi\xffhi\xff");
+  EXPECT_EQ(corpus.words("train"), 9);
+}
+
+TEST_F(Corpus, HasAHashThatSeesTheSplits) {
+  put(folder / "a.txt", "0123456789");
+  const ByteCorpus one(folder / "a.txt", 0.2, 0.1), two(folder / "a.txt", 0.2, 0.1),
+      other(folder / "a.txt", 0.1, 0.1);
+  EXPECT_EQ(one.hash(), two.hash());
+  EXPECT_NE(one.hash(), other.hash());
+}
+
+TEST_F(Corpus, NamesWhatIsMissingEmptyOrOfAnotherKind) {
+  const auto open = [&](const std::string& path) { ByteCorpus(path, 0.1, 0.1); };
+  EXPECT_THAT(data_error([&] { open(folder / "no.txt"); }), HasSubstr("no.txt"));
+  put(folder / "empty.txt", "");
+  EXPECT_THAT(data_error([&] { open(folder / "empty.txt"); }),
+              HasSubstr("empty.txt: expected text"));
+  EXPECT_THAT(data_error([&] { open(folder.path()); }),
+              HasSubstr(": expected text in .txt files"));
+  put(folder / "w/wiki.train.tokens", "");
+  EXPECT_THAT(data_error([&] { open(folder / "w"); }),
+              HasSubstr("expected text in the split train, got none"));
+  put(folder / "tiny.txt", "ab");
+  EXPECT_THAT(data_error([&] { open(folder / "tiny.txt"); }),
+              HasSubstr("expected text in the split"));
+  { ShardSetWriter(folder / "music", {"", "remi", 332, {}, {}}).commit(); }
+  EXPECT_THAT(data_error([&] { open(folder / "music"); }),
+              HasSubstr("expected a set of scheme 'bytes', got 'remi'"));
+}
+
+}  // namespace
+}  // namespace lagwise::data

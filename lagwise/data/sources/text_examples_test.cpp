@@ -1,0 +1,84 @@
+#include "lagwise/data/sources/text_examples.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lagwise/data/testing_files.h"
+
+namespace lagwise::data {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace lagwise::testing;
+
+struct TextExamples : ::testing::Test {
+  const TempFolder folder;
+
+  /// "train:bad=0;" for each example
+  std::string read(TextReading reading) const {
+    std::string said;
+    read_text_examples(reading, [&](const std::string& split, const Example& example,
+                                    double) {
+      said += split + ":" + std::string(example.first.begin(), example.first.end()) +
+              "=" + std::to_string(example.label) + ";";
+    });
+    return said;
+  }
+  std::string at(const std::string& name) const { return folder / name; }
+};
+
+TEST_F(TextExamples, AreReviewsInFoldersWithASliceOfTrainForValidation) {
+  for (int i = 0; i < 4; ++i) {
+    put(at("imdb/train/neg/" + std::to_string(i) + "_1.txt"), "n" + std::to_string(i));
+    put(at("imdb/train/pos/" + std::to_string(i) + "_9.txt"), "p" + std::to_string(i));
+  }
+  put(at("imdb/test/neg/0_2.txt"), "x");
+  put(at("imdb/test/pos/0_8.txt"), "y");
+  EXPECT_EQ(read({.path = at("imdb"), .valid = 0.25}),
+            "train:n0=0;train:n1=0;train:n2=0;valid:n3=0;"
+            "train:p0=1;train:p1=1;train:p2=1;valid:p3=1;test:x=0;test:y=1;");
+}
+
+TEST_F(TextExamples, AreTablesByTheirNamesOfSplits) {
+  put(at("t/train.tsv"), "sentence\tlabel\ngood\t1\nbad\t0\n");
+  put(at("t/dev.tsv"), "label\tsentence\n1\tfine\n");
+  EXPECT_EQ(read({.path = at("t")}), "train:good=1;train:bad=0;valid:fine=1;");
+}
+
+TEST_F(TextExamples, AreDealtToSplitsFromOneFile) {
+  std::string table = "review,sentiment\n";
+  for (int i = 0; i < 10; ++i) table += "\"a,b\",2\n";
+  put(at("all.csv"), table);
+  const std::string said = read({.path = at("all.csv")});
+  EXPECT_THAT(said, HasSubstr("train:a,b=2;"));
+  EXPECT_THAT(said, HasSubstr("valid:a,b=2;"));
+  EXPECT_THAT(said, HasSubstr("test:a,b=2;"));
+}
+
+TEST_F(TextExamples, TakeTheColumnsAskedFor) {
+  put(at("odd.tsv"), "a\tb\nyes\t1\n");
+  EXPECT_EQ(read({.path = at("odd.tsv"), .text_column = "a", .label_column = "b"}),
+            "train:yes=1;");
+  EXPECT_THAT(data_error([&] { read({.path = at("odd.tsv")}); }),
+              HasSubstr("odd.tsv, byte 0: expected a header with a column named one of "
+                        "text, sentence, review, content"));
+}
+
+TEST_F(TextExamples, NameWhatIsWrongWithTheFiles) {
+  put(at("empty.tsv"), "");
+  EXPECT_THAT(data_error([&] { read({.path = at("empty.tsv")}); }),
+              HasSubstr("empty.tsv"));
+  put(at("head.tsv"), "text\tlabel\n");
+  EXPECT_THAT(data_error([&] { read({.path = at("head.tsv")}); }),
+              HasSubstr("head.tsv: expected rows of labelled text, got none"));
+  put(at("label.tsv"), "text\tlabel\nhello\tgood\n");
+  EXPECT_THAT(data_error([&] { read({.path = at("label.tsv")}); }),
+              HasSubstr("label.tsv, byte 11: expected a label from 0 to 999"));
+  EXPECT_THAT(data_error([&] { read({.path = folder.path()}); }),
+              HasSubstr("expected train/pos and train/neg, or train.tsv or .csv"));
+  EXPECT_THAT(data_error([&] { read({.path = at("none.tsv")}); }),
+              HasSubstr("none.tsv"));
+}
+
+}  // namespace
+}  // namespace lagwise::data

@@ -1,0 +1,273 @@
+#include "lagwise/models/stack.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "lagwise/ops/dense.h"
+
+namespace lagwise {
+namespace {
+
+constexpr uint64_t kDecoder = 1, kCross = 2;
+
+/// `stack`: encodings of several stacks of one model start from different parameters.
+HeadShape head_shape(const ModelConfig& config, uint64_t stack) {
+  return {.heads = config.heads,
+          .dim = config.dim / config.heads,
+          .model_dim = config.dim,
+          .value_dim = 0,
+          .seed = config.seed ^ (stack << 48)};
+}
+
+void check_tokens(const at::Tensor& tokens, int64_t vocabulary) {
+  if (tokens.dim() != 2 || tokens.scalar_type() != at::kLong)
+    throw std::invalid_argument("expected tokens [B, N] of whole numbers");
+  if (tokens.numel() == 0) return;
+  const auto lowest = tokens.min().item<int64_t>(), top = tokens.max().item<int64_t>();
+  if (lowest < 0 || top >= vocabulary)
+    throw std::invalid_argument("expected tokens from 0 to " +
+                                std::to_string(vocabulary - 1) + ", got " +
+                                std::to_string(lowest < 0 ? lowest : top));
+}
+
+void check_patches(const at::Tensor& tokens, int64_t patch) {
+  if (tokens.size(1) % patch != 0)
+    throw std::invalid_argument("expected whole patches of " + std::to_string(patch) +
+                                " numbers, got " + std::to_string(tokens.size(1)));
+}
+
+/// In cross attention an encoding must act on queries, keys or scores; one that is
+/// added to the input is refused, since both inputs already have theirs.
+std::shared_ptr<Encoding> make_cross_encoding(const ModelConfig& config) {
+  auto made = nn::make_encoding_for(config.cross_attention, config.cross_encoding,
+                                    head_shape(config, kCross));
+  if (made->traits().stage == Traits::Stage::input && !made->traits().relative)
+    throw std::invalid_argument(
+        "model.cross_encoding: expected none or an encoding of queries, keys or "
+        "scores, got '" +
+        config.cross_encoding + "', which is added to an input");
+  return made;
+}
+
+void check_next(const StackState& state, const at::Tensor& tokens,
+                const at::Tensor& lengths) {
+  const auto batch = static_cast<int64_t>(state.taken.size());
+  if (tokens.dim() != 2 || tokens.size(0) != batch || tokens.size(1) < 1)
+    throw std::invalid_argument(
+        "expected tokens [B, N] with B = " + std::to_string(batch) + " and N >= 1");
+  if (!lengths.defined()) return;
+  if (lengths.dim() != 1 || lengths.size(0) != batch ||
+      lengths.scalar_type() != at::kLong || lengths.min().item<int64_t>() < 0 ||
+      lengths.max().item<int64_t>() > tokens.size(1))
+    throw std::invalid_argument("expected lengths [B] from 0 to N = " +
+                                std::to_string(tokens.size(1)));
+}
+
+}  // namespace
+
+int64_t StackState::bytes() const {
+  int64_t sum = 0;
+  for (const nn::BlockState& block : blocks) {
+    if (block.self) sum += block.self->bytes();
+    if (block.heard) sum += block.heard->bytes();
+  }
+  for (const Code& code : codes)
+    for (const at::Tensor& x : code.tensors)
+      if (x.defined()) sum += static_cast<int64_t>(x.nbytes());
+  return sum;
+}
+
+Stack::Stack(const ModelConfig& config, bool causal, bool listens, nn::Initial& initial)
+    : config_(config),
+      causal_(causal),
+      listens_(listens),
+      place_(initial.next),
+      encoding_(nn::make_encoding_for(config.attention, config.encoding,
+                                      head_shape(config, listens ? kDecoder : 0))) {
+  make_embedding(initial);
+  if (listens_) cross_encoding_ = make_cross_encoding(config);
+  if (const Parameters shared = encoding_->shared(); !shared.empty())
+    register_module("pos", std::make_shared<nn::Holder>(shared));
+  if (listens_ && !cross_encoding_->shared().empty())
+    register_module("cross_pos",
+                    std::make_shared<nn::Holder>(cross_encoding_->shared()));
+  auto layers = std::make_shared<torch::nn::Module>("layers");
+  register_module("layers", layers);
+  for (int64_t i = 0; i < config.layers; ++i) {
+    nn::BlockConfig block;
+    block.self = {config.dim,    config.heads, config.attention, config.encoding, i,
+                  config.layers, causal};
+    block.feed_forward = config.feed_forward > 0 ? config.feed_forward : 4 * config.dim;
+    block.norm = config.norm, block.pre_norm = config.pre_norm;
+    nn::AttentionConfig cross = block.self;
+    cross.attention = config.cross_attention;
+    cross.encoding_text = config.cross_encoding;
+    cross.causal = false;
+    blocks_.push_back(std::make_shared<nn::Block>(
+        block, encoding_, initial, listens_ ? &cross : nullptr, cross_encoding_));
+    layers->register_module(std::to_string(i), blocks_.back());
+  }
+  norm_ = register_module("norm", std::make_shared<nn::Norm>(config.norm, config.dim));
+}
+
+void Stack::make_embedding(nn::Initial& initial) {
+  if (config_.patch > 1) {
+    patches_ = register_module("embed", std::make_shared<nn::LinearLayer>(
+                                            config_.patch, config_.dim, initial));
+    return;
+  }
+  const double deviation = 1.0 / std::sqrt(static_cast<double>(config_.dim));
+  embed_ = initial.normal({config_.vocabulary, config_.dim}, deviation);
+  register_module("embed",
+                  std::make_shared<nn::Holder>(Parameters{{"weight", embed_}}));
+}
+
+at::Tensor Stack::embed(const at::Tensor& tokens) const {
+  check_tokens(tokens, config_.vocabulary);
+  if (config_.patch > 1) {
+    check_patches(tokens, config_.patch);
+    const double half = static_cast<double>(config_.vocabulary - 1) / 2;
+    return patches_->forward(
+        tokens.reshape({tokens.size(0), -1, config_.patch}).to(at::kFloat) / half - 1);
+  }
+  return at::embedding(embed_, tokens) * std::sqrt(static_cast<double>(config_.dim));
+}
+
+nn::Pass Stack::cross_pass(const Draw& draw, int64_t queries, int64_t keys) const {
+  nn::Pass pass;
+  pass.at = {.causal = false, .horizon = config_.length};
+  pass.draw = draw;
+  if (listens_) pass.code = cross_encoding_->code(pass.at, draw, queries, keys);
+  return pass;
+}
+
+at::Tensor Stack::forward(const Batch& batch, const Draw& draw, const at::Tensor& front,
+                          const at::Tensor& other) {
+  at::Tensor x = embed(batch.tokens);
+  nn::Pass pass;
+  pass.at = {.causal = causal_, .horizon = config_.length};
+  const auto axes = static_cast<int64_t>(config_.grid.size());
+  if (!causal_ && axes > 1 && axes <= encoding_->traits().dims)
+    pass.at.grid = config_.grid;  // others see the cells one after another
+  pass.draw = draw;
+  pass.dropout = is_training() ? config_.dropout : 0;
+  pass.lengths = batch.lengths;
+  if (front.defined()) {
+    x = at::cat({front.expand({x.size(0), 1, x.size(2)}), x}, 1);
+    pass.at.off_grid = pass.at.grid.empty() ? 0 : 1;
+    if (batch.lengths.defined()) pass.lengths = batch.lengths + 1;
+  }
+  const int64_t n = x.size(1);
+  x = nn::dropout(encoding_->embed(x, pass.at), pass.dropout, draw, place_);
+  pass.code = encoding_->code(pass.at, draw, n, n);
+  nn::Pass cross = cross_pass(draw, n, other.defined() ? other.size(1) : 0);
+  cross.key_lengths = batch.source_lengths;
+  for (const auto& block : blocks_) x = block->forward(x, pass, other, &cross);
+  return norm_->forward(x);
+}
+
+StackState Stack::start(int64_t batch, const Draw& draw, const at::Tensor& other,
+                        const at::Tensor& other_lengths) {
+  StackState state;
+  state.draw = draw;
+  state.taken.assign(static_cast<size_t>(batch), 0);
+  nn::Pass cross = cross_pass(draw, 0, other.defined() ? other.size(1) : 0);
+  cross.key_lengths = other_lengths;
+  for (const auto& block : blocks_)
+    state.blocks.push_back(block->start(batch, other, &cross));
+  return state;
+}
+
+/// The pass over the next rows of each sequence, with their code.
+nn::Pass Stack::next_pass(StackState& state, int64_t rows) const {
+  const int64_t first = state.taken.empty() ? 0 : state.taken[0];
+  const bool together = std::all_of(state.taken.begin(), state.taken.end(),
+                                    [&](int64_t taken) { return taken == first; });
+  nn::Pass pass;
+  pass.at = {.query_start = first, .key_start = first, .horizon = config_.length};
+  pass.draw = state.draw;
+  if (!together) {
+    const at::Tensor starts = at::tensor(state.taken, at::kLong).unsqueeze(1);
+    pass.at.query_at = pass.at.key_at = starts + at::arange(rows, at::kLong);
+    pass.starts = state.taken;
+  }
+  if (state.codes.empty()) state.codes.resize(1);
+  state.codes.resize(together ? 1 : state.taken.size(), state.codes[0]);
+  for (size_t i = 0; i < state.codes.size(); ++i) {
+    const Placement at =
+        together ? pass.at : nn::placement_of(pass, static_cast<int64_t>(i));
+    state.codes[i] = encoding_->code(at, state.draw, rows, rows, &state.codes[i]);
+  }
+  if (together)
+    pass.code = state.codes[0];
+  else
+    pass.codes = state.codes;
+  return pass;
+}
+
+/// The pass of cross attention for the same rows: its keys were taken in before.
+nn::Pass Stack::next_cross_pass(const nn::Pass& pass, int64_t rows) const {
+  nn::Pass cross;
+  if (!listens_) return cross;
+  cross.at = {.query_start = pass.at.query_start,
+              .query_at = pass.at.query_at,
+              .causal = false,
+              .horizon = config_.length};
+  cross.draw = pass.draw, cross.starts = pass.starts;
+  for (size_t b = 0; b < cross.starts.size(); ++b)
+    cross.codes.push_back(cross_encoding_->code(
+        nn::placement_of(cross, static_cast<int64_t>(b)), cross.draw, rows, 0));
+  if (cross.starts.empty())
+    cross.code = cross_encoding_->code(cross.at, cross.draw, rows, 0);
+  return cross;
+}
+
+at::Tensor Stack::extend(StackState& state, const at::Tensor& tokens,
+                         const at::Tensor& lengths) {
+  check_next(state, tokens, lengths);
+  const int64_t n = tokens.size(1);
+  nn::Pass pass = next_pass(state, n);
+  pass.lengths = lengths;
+  const nn::Pass cross = next_cross_pass(pass, n);
+  at::Tensor x = encoding_->embed(embed(tokens), pass.at);
+  for (size_t i = 0; i < blocks_.size(); ++i)
+    x = blocks_[i]->extend(state.blocks[i], x, pass, &cross);
+  for (size_t b = 0; b < state.taken.size(); ++b)
+    state.taken[b] +=
+        lengths.defined() ? lengths[static_cast<int64_t>(b)].item<int64_t>() : n;
+  return norm_->forward(x);
+}
+
+Head::Head(const ModelConfig& config, int64_t outputs, bool tied,
+           nn::Initial& initial) {
+  if (!tied)
+    out_ = register_module(
+        "out", std::make_shared<nn::LinearLayer>(config.dim, outputs, initial));
+}
+
+at::Tensor Head::forward(const at::Tensor& rows, const at::Tensor& embedding) const {
+  return out_ ? out_->forward(rows) : ops::dense(rows, embedding);
+}
+
+void adopt(torch::nn::Module& whole, const torch::nn::Module& part) {
+  for (const auto& child : part.named_children())
+    whole.register_module(child.key(), child.value());
+  for (const auto& own : part.named_parameters(false))
+    whole.register_parameter(own.key(), own.value());
+}
+
+at::Tensor last_rows(const at::Tensor& x, const at::Tensor& lengths) {
+  if (!lengths.defined()) return x.select(1, x.size(1) - 1);
+  const at::Tensor place = (lengths - 1).clamp_min(0).view({-1, 1, 1});
+  return x.gather(1, place.expand({x.size(0), 1, x.size(2)})).squeeze(1);
+}
+
+}  // namespace lagwise

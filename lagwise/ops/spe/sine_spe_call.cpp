@@ -1,0 +1,99 @@
+#include "lagwise/ops/spe/sine_spe_call.h"
+
+#include <ATen/TensorOperators.h>
+#include <c10/util/Exception.h>
+
+#include <cstdlib>
+#include <numbers>
+#include <vector>
+
+namespace lagwise::ops {
+namespace {
+
+using at::Tensor;
+using Optional = c10::optional<Tensor>;
+
+void check_shape(const char* op, const char* name, const Tensor& x,
+                 at::IntArrayRef sizes, at::ScalarType type) {
+  TORCH_CHECK(x.sizes() == sizes && x.scalar_type() == type, op, ": expected ", name,
+              " ", sizes, " of type ", type, ", got ", x.sizes(), " of type ",
+              x.scalar_type());
+}
+
+Tensor check_positions(const char* op, const char* name, const Tensor& at, int64_t b,
+                       int64_t rows) {
+  const bool shared = at.dim() == 1 && at.size(0) == rows;
+  TORCH_CHECK((shared || (at.dim() == 2 && at.size(0) == b && at.size(1) == rows)) &&
+                  at.scalar_type() == at::kDouble,
+              op, ": expected ", name, " [", rows, "] or [", b, ", ", rows,
+              "] of type Double, got ", at.sizes(), " of type ", at.scalar_type());
+  return (shared ? at.unsqueeze(0) : at).contiguous();
+}
+
+void check_mixing(const char* op, SineCall& call, const Optional& z,
+                  const Optional& gate, const Optional& fold) {
+  TORCH_CHECK(z.has_value() != fold.has_value(), op,
+              ": expected either dense noise z or a fold, got ",
+              z.has_value() ? "both" : "neither");
+  TORCH_CHECK(call.width >= 1, op, ": expected width >= 1, got ", call.width);
+  const auto type = call.q.scalar_type();
+  if (fold) {
+    check_shape(op, "fold", *fold, {call.h, call.d * call.waves()}, at::kLong);
+    call.fold = fold->contiguous();
+    if (call.fold.is_meta()) return;
+    const auto* place = call.fold.data_ptr<int64_t>();
+    for (int64_t i = 0; i < call.fold.numel(); ++i)
+      TORCH_CHECK(place[i] != 0 && std::abs(place[i]) <= call.width, op,
+                  ": expected every |fold| in [1, width = ", call.width, "], got ",
+                  place[i]);
+    return;
+  }
+  check_shape(op, "z", *z, {call.h, call.d, 2 * call.sines, call.width}, type);
+  call.z = z->contiguous();
+  TORCH_CHECK(gate.has_value() == call.constant.defined(), op,
+              ": expected the noise of a gate just where there is a constant");
+  if (!gate) return;
+  check_shape(op, "gate", *gate, {call.h, call.d, call.width}, type);
+  call.gate = gate->contiguous();
+}
+
+}  // namespace
+
+SineCall check_sine_spe(const char* op, const Tensor& q, const Tensor& k,
+                        const Tensor& frequency, const Tensor& phase,
+                        const Tensor& amplitude, const Optional& constant,
+                        const Tensor& q_at, const Tensor& k_at, const Optional& z,
+                        const Optional& gate, const Optional& fold, int64_t width) {
+  TORCH_CHECK(q.dim() == 4 && at::isFloatingType(q.scalar_type()), op,
+              ": expected q [B, H, N, D] of type Float or Double, got ", q.sizes(),
+              " of type ", q.scalar_type());
+  TORCH_CHECK(k.dim() == 4 && k.size(0) == q.size(0) && k.size(1) == q.size(1) &&
+                  k.size(3) == q.size(3) && k.scalar_type() == q.scalar_type(),
+              op, ": expected k [", q.size(0), ", ", q.size(1), ", M, ", q.size(3),
+              "] of type ", q.scalar_type(), ", got ", k.sizes(), " of type ",
+              k.scalar_type());
+  SineCall call;
+  call.q = q, call.k = k;
+  call.b = q.size(0), call.h = q.size(1), call.d = q.size(3), call.width = width;
+  TORCH_CHECK(frequency.dim() == 3, op, ": expected frequency [", call.h, ", ", call.d,
+              ", K], got ", frequency.sizes());
+  call.sines = frequency.size(2);
+  const std::vector<int64_t> sizes = {call.h, call.d, call.sines};
+  check_shape(op, "frequency", frequency, sizes, at::kDouble);
+  check_shape(op, "phase", phase, sizes, at::kDouble);
+  check_shape(op, "amplitude", amplitude, sizes, at::kDouble);
+  call.frequency = frequency.contiguous();
+  call.turns = phase / (2 * std::numbers::pi);
+  call.turns = call.turns.contiguous();
+  call.amplitude = amplitude.contiguous();
+  if (constant) {
+    check_shape(op, "constant", *constant, {call.h, call.d}, at::kDouble);
+    call.constant = constant->contiguous();
+  }
+  call.q_at = check_positions(op, "q_at", q_at, call.b, q.size(2));
+  call.k_at = check_positions(op, "k_at", k_at, call.b, k.size(2));
+  check_mixing(op, call, z, gate, fold);
+  return call;
+}
+
+}  // namespace lagwise::ops
