@@ -6,6 +6,7 @@
 #include "bench/floors.h"
 #include "bench/fma_peak.h"
 #include "bench/memory.h"
+#include "lagwise/ops/torch/blas_threads.h"
 
 namespace lagwise::bench {
 
@@ -60,7 +61,7 @@ void Comparer::compare(BenchRow row, const Comparison& c, const Baseline& baseli
   // No peer was measured in place of chunked torch, but without a fast matrix
   // product it is no rival.
   const bool crippled =
-      baseline.name == "torch" && c.direction != "step" && !has_openblas();
+      baseline.name == "torch" && c.direction != "step" && !ops::has_openblas();
   row.weak_baseline = crippled || (floor && times.best_ms > *floor);
   rows_.push_back(row);
   manner_.on_row(row);

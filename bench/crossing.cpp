@@ -37,12 +37,4 @@ std::string describe(const Crossing& crossing) {
   return fmt::format("beyond {:.0f}", crossing.n);
 }
 
-std::string human_bytes(int64_t bytes) {
-  const double size = double(bytes);
-  if (bytes < 1000) return fmt::format("{} B", bytes);
-  if (bytes < 1000'000) return fmt::format("{:.0f} kB", size * 1e-3);
-  if (bytes < 1000'000'000) return fmt::format("{:.1f} MB", size * 1e-6);
-  return fmt::format("{:.2f} GB", size * 1e-9);
-}
-
 }  // namespace lagwise::bench

@@ -57,7 +57,4 @@ Crossing find_crossing(const Curve& exact, const Curve& linear);
 /// "N = 310", "below 128", "beyond 8192".
 std::string describe(const Crossing& crossing);
 
-/// "1.5 MB"
-std::string human_bytes(int64_t bytes);
-
 }  // namespace lagwise::bench

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lagwise/core/machine.h"
+
 namespace lagwise::bench {
 namespace {
 

@@ -1,21 +1,18 @@
 #include "bench/timing.h"
 
 #include <ATen/Parallel.h>
-#include <dlfcn.h>
-#include <malloc.h>
 #include <omp.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <thread>
 
+#include "lagwise/core/clock.h"
+#include "lagwise/core/machine.h"
 #include "lagwise/ops/torch/blas_threads.h"
 
 namespace lagwise::bench {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 double milliseconds_of(const Side& side, int calls) {
   const auto begin = Clock::now();
@@ -78,12 +75,6 @@ std::vector<double> time_round(const Side& side, const Patience& patience) {
   return ms;
 }
 
-/// A symbol of OpenBLAS, if it is the BLAS torch was loaded with.
-template <class Function>
-Function openblas_symbol(const char* name) {
-  return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
-}
-
 }  // namespace
 
 std::vector<Times> time_in_turn(const std::vector<Side>& sides,
@@ -132,31 +123,12 @@ void set_threads(int threads) {
 
 void set_blas_threads(int threads) { ops::set_blas_threads(threads); }
 
-int machine_cores() { return std::max(1, int(std::thread::hardware_concurrency())); }
-
-bool has_openblas() {
-  return openblas_symbol<void (*)(int)>("openblas_set_num_threads") != nullptr;
-}
-
-std::string blas_name() {
-  if (const auto config = openblas_symbol<char* (*)()>("openblas_get_config")) {
-    return config();
-  }
-  return "not OpenBLAS (torch baselines are slow; install libopenblas0-pthread)";
-}
-
-void keep_freed_memory() {
-  mallopt(M_MMAP_MAX, 0);
-  mallopt(M_TRIM_THRESHOLD, 2'000'000'000);
-  mallopt(M_TOP_PAD, 64 << 20);
-}
-
 std::string describe_settings() {
-  return "float32; " + std::to_string(machine_cores()) +
+  return "float32; " + std::to_string(usable_cores()) +
          " cores; sides timed in turn, median; malloc keeps freed memory (M_MMAP_MAX "
          "0, "
          "M_TRIM_THRESHOLD 2 GB, M_TOP_PAD 64 MiB); BLAS: " +
-         blas_name();
+         ops::blas_name();
 }
 
 }  // namespace lagwise::bench

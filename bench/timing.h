@@ -46,18 +46,6 @@ void set_threads(int threads);
 /// just started spin for a while and take a core away from whoever is timed next.
 void set_blas_threads(int threads);
 
-int machine_cores();
-
-/// "OpenBLAS 0.3.21 ..." or a warning that the matrix product is the reference
-/// BLAS, which makes every torch baseline slow.
-std::string blas_name();
-bool has_openblas();
-
-/// Tells malloc to keep what is freed: otherwise every large tensor is returned
-/// to the kernel and each of its pages faulted in again, 2.4 us a page on a
-/// virtual machine. Applies to all sides alike; call it before measuring.
-void keep_freed_memory();
-
 /// One line that says under what settings this process measures.
 std::string describe_settings();
 

@@ -13,6 +13,7 @@
 #include "bench/memory.h"
 #include "bench/plain_model.h"
 #include "bench/timing.h"
+#include "lagwise/core/machine.h"
 #include "lagwise/train/adamw.h"
 
 namespace lagwise::bench {

@@ -7,7 +7,7 @@ import sys
 import tree
 
 ARROWS = ["core", "kernels", "ops", ("encodings", "attention"), "nn", "models", "tasks",
-          "train", "cli"]
+          "train", "study", "cli"]
 SIDE = {"data": {"core"}, "report": {"core"}}
 SIDE_OPENS_TO = {"data": "tasks", "report": "tasks"}  # first layer that may use it
 TORCH_FREE = {"core", "kernels", "data", "report"}

@@ -116,7 +116,7 @@ const RegisterFeatureMap two_sided({
     .paper = "arXiv:2009.14794",
     .make = [](Spec& spec) { return make(spec, "two_sided"); },
 });
-const RegisterFeatureMap relu({
+const RegisterFeatureMap favor_relu({
     .name = "favor_relu",
     .summary = "relu of random projections, plus an offset",
     .paper = "arXiv:2009.14794",

@@ -20,6 +20,7 @@
 #include "lagwise/cli/bench/verbs.h"
 #include "lagwise/cli/checks.h"
 #include "lagwise/cli/verbs.h"
+#include "lagwise/core/machine.h"
 #include "lagwise/data/formats/atomic_file.h"
 
 namespace lagwise::cli {
@@ -37,12 +38,11 @@ struct LinearFlags {
 using LinearCases = std::vector<bench::BenchRow> (*)(const bench::LinearPlan&);
 
 void run_linear(const LinearFlags& flags, LinearCases run) {
-  bench::keep_freed_memory();
+  keep_freed_memory();
   bench::LinearPlan plan;
   plan.threads = flags.threads;
-  plan.most_threads =
-      std::max(bench::machine_cores(),
-               *std::max_element(plan.threads.begin(), plan.threads.end()));
+  plan.most_threads = std::max(
+      usable_cores(), *std::max_element(plan.threads.begin(), plan.threads.end()));
   plan.quick = flags.quick;
   plan.progress = show_progress;
   print_rows(flags.json, run(plan));
@@ -55,7 +55,7 @@ struct EncodingFlags {
 };
 
 void run_encodings(const EncodingFlags& flags) {
-  bench::keep_freed_memory();
+  keep_freed_memory();
   bench::EncodingPlan plan;
   plan.threads = flags.threads;
   plan.quick = flags.quick;
@@ -71,9 +71,9 @@ struct ExactFlags {
 };
 
 void run_exact(const ExactFlags& flags) {
-  bench::keep_freed_memory();
+  keep_freed_memory();
   bench::ExactPlan plan;
-  plan.threads = flags.threads > 0 ? flags.threads : bench::machine_cores();
+  plan.threads = flags.threads > 0 ? flags.threads : usable_cores();
   plan.quick = flags.quick;
   plan.only = flags.only;
   plan.progress = show_progress;
@@ -122,10 +122,10 @@ void print_crossover(const std::vector<bench::Panel>& panels,
 
 void run_crossover(const CrossoverFlags& flags) {
   if (!flags.html.empty()) data::check_replaceable(flags.html);
-  bench::keep_freed_memory();
+  keep_freed_memory();
   bench::CrossoverPlan plan =
       flags.quick ? bench::quick_crossover() : bench::CrossoverPlan();
-  plan.threads = flags.threads > 0 ? flags.threads : bench::machine_cores();
+  plan.threads = flags.threads > 0 ? flags.threads : usable_cores();
   plan.progress = show_progress;
   const std::vector<bench::Panel> panels = bench::run_crossover(plan);
   show_progress("");

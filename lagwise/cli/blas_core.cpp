@@ -19,7 +19,7 @@ constexpr const char *kCoreType = "OPENBLAS_CORETYPE",
                      *kRestarted = "LAGWISE_BLAS_CORE";
 
 /// What kernels are written for.
-enum Level { kUnknown = -1, kSse = 0, kAvx = 1, kAvx2 = 2, kAvx512 = 3 };
+enum Level { kNoLevel = -1, kSse = 0, kAvx = 1, kAvx2 = 2, kAvx512 = 3 };
 
 struct Core {
   std::string_view name;
@@ -46,7 +46,7 @@ constexpr std::array kCores = {
 Level level_of(std::string_view name) {
   for (const Core& core : kCores)
     if (core.name == name) return core.level;
-  return kUnknown;
+  return kNoLevel;
 }
 
 bool has_all(const CpuKind& cpu, std::initializer_list<const char*> features) {
@@ -68,7 +68,7 @@ std::string blas_core() {
 
 std::string better_core(const std::string& core, const CpuKind& cpu) {
   const Level level = level_of(core);
-  if (level == kUnknown || !has_all(cpu, {"avx2", "fma"})) return "";
+  if (level == kNoLevel || !has_all(cpu, {"avx2", "fma"})) return "";
   // AMD's AVX-512 gains little over kernels of 256 bits, and those are tuned for it.
   const bool amd = cpu.vendor == "AuthenticAMD";
   if (!amd && has_all(cpu, {"avx512f", "avx512dq", "avx512bw", "avx512vl"}))

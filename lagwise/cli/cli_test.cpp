@@ -11,8 +11,8 @@
 
 #include "lagwise/cli/testing_program.h"
 #include "lagwise/cli/verbs.h"
-#include "lagwise/cli/versions.h"
 #include "lagwise/core/errors.h"
+#include "lagwise/study/versions.h"
 
 namespace lagwise::cli {
 namespace {

@@ -9,21 +9,20 @@
 #include <stdexcept>
 
 #include "lagwise/cli/checks.h"
-#include "lagwise/cli/compare/changes.h"
-#include "lagwise/cli/compare/likeness.h"
-#include "lagwise/cli/compare/plan.h"
 #include "lagwise/cli/compare/runner.h"
-#include "lagwise/cli/compare/table.h"
 #include "lagwise/cli/program.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/core/errors.h"
+#include "lagwise/core/machine.h"
+#include "lagwise/study/compare/changes.h"
+#include "lagwise/study/compare/likeness.h"
+#include "lagwise/study/compare/plan.h"
+#include "lagwise/study/compare/table.h"
 #include "lagwise/train/run_folder.h"
 #include "lagwise/train/threads.h"
 
 namespace lagwise::cli {
 namespace {
-
-constexpr int kMost = 1 << 30;
 
 struct CompareFlags {
   std::vector<std::string> runs;
@@ -56,7 +55,7 @@ void compare_runs(const CompareFlags& flags) {
 
 /// The seeds of a cell that have a folder, of this recipe. One that ended after fewer
 /// steps than are asked for now has yet to go on.
-std::vector<RunSummary> runs_of(const Cell& cell, const CompareFlags& flags) {
+std::vector<RunSummary> runs_of(const GridCell& cell, const CompareFlags& flags) {
   std::vector<RunSummary> runs;
   for (int64_t seed = 0; seed < flags.request.seeds; ++seed) {
     const std::string folder = cell.folder(flags.request.out, seed);
@@ -73,7 +72,7 @@ std::vector<RunSummary> runs_of(const Cell& cell, const CompareFlags& flags) {
 }
 
 /// Why a cell has no figures, if that is not just the clock.
-std::string failures_of(const Cell& cell, const CompareRequest& request,
+std::string failures_of(const GridCell& cell, const CompareRequest& request,
                         const CompareLedger& ledger) {
   for (int64_t seed = 0; seed < request.seeds; ++seed) {
     const std::string run = cell.name + "/seed-" + std::to_string(seed);
@@ -85,7 +84,7 @@ std::string failures_of(const Cell& cell, const CompareRequest& request,
   return "";
 }
 
-CompareRow row_of_cell(const Cell& cell, const CompareFlags& flags,
+CompareRow row_of_cell(const GridCell& cell, const CompareFlags& flags,
                        const CompareLedger& ledger) {
   const CompareRequest& request = flags.request;
   CompareRow row = row_of(cell.recipe, runs_of(cell, flags), request.seeds);
@@ -99,13 +98,13 @@ CompareRow row_of_cell(const Cell& cell, const CompareFlags& flags,
   return row;
 }
 
-CompareTable table_of(const CompareFlags& flags, const std::vector<Cell>& cells,
+CompareTable table_of(const CompareFlags& flags, const std::vector<GridCell>& cells,
                       const CompareRunner& runner, const CompareLedger& ledger) {
   CompareTable table;
   const CompareRequest& request = flags.request;
   for (size_t i = 0; i < cells.size(); ++i) {
     if (i > 0 && cells[i].group == cells[i - 1].group) continue;
-    const Cell* cell = runner.chosen(cells[i].group);
+    const GridCell* cell = runner.chosen(cells[i].group);
     table.rows.push_back(row_of_cell(cell ? *cell : cells[i], flags, ledger));
     if (!cell && cells[i].not_served.empty())
       table.rows.back().state += "; the learning rate is not chosen yet";
@@ -142,13 +141,13 @@ void check(const CompareFlags& flags) {
 }
 
 /// An exception where not a single run came to its end and that is not just the clock.
-void check_outcome(const CompareRequest& request, const std::vector<Cell>& cells,
+void check_outcome(const CompareRequest& request, const std::vector<GridCell>& cells,
                    const CompareRunner& runner, const CompareLedger& ledger) {
   if (runner.asked() == 0)
     throw std::invalid_argument("nothing to train: no cell of the grid can be served");
   int64_t failed = 0, diverged = 0;
   std::string first;
-  for (const Cell& cell : cells)
+  for (const GridCell& cell : cells)
     for (int64_t seed = 0; seed < request.seeds; ++seed) {
       const std::string run = cell.name + "/seed-" + std::to_string(seed);
       const auto* failure = ledger.failure(run);
@@ -175,7 +174,7 @@ void run_compare(CompareFlags& flags) {
   if (flags.jobs > 1)
     flags.runner.threads = std::max<int64_t>(1, usable_cores() / flags.jobs);
   flags.runner.say = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
-  const std::vector<Cell> cells = plan_cells(flags.request);
+  const std::vector<GridCell> cells = plan_cells(flags.request);
   const RunFolder lock(flags.request.out);
   if (!flags.retrain) refuse_changes(cells, flags.request);
   CompareLedger ledger(flags.request.out);
@@ -231,12 +230,12 @@ void add_budget_options(CLI::App& verb, CompareFlags& flags) {
       ->capture_default_str();
   verb.add_option("--windows", flags.windows,
                   "Average loss by position over so many windows")
-      ->check(whole_number(1, kMost))
+      ->check(whole_number(1, kMostCount))
       ->capture_default_str();
   verb.add_option("--examples", flags.examples,
                   "Judge the metric on so many examples spread over the split; all "
                   "unless given")
-      ->check(whole_number(1, kMost));
+      ->check(whole_number(1, kMostCount));
 }
 
 }  // namespace

@@ -8,13 +8,13 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "lagwise/cli/compare/ledger.h"
-#include "lagwise/cli/compare/plan.h"
-#include "lagwise/cli/compare/table.h"
 #include "lagwise/cli/testing_program.h"
-#include "lagwise/cli/testing_runs.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/core/errors.h"
+#include "lagwise/study/compare/ledger.h"
+#include "lagwise/study/compare/plan.h"
+#include "lagwise/study/compare/table.h"
+#include "lagwise/study/testing_runs.h"
 
 namespace lagwise::cli {
 namespace {
@@ -29,9 +29,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::vector<std::string> names(const std::vector<Cell>& cells) {
+std::vector<std::string> names(const std::vector<GridCell>& cells) {
   std::vector<std::string> all;
-  for (const Cell& cell : cells) all.push_back(cell.name);
+  for (const GridCell& cell : cells) all.push_back(cell.name);
   return all;
 }
 

@@ -14,7 +14,8 @@
 #include "lagwise/cli/blas_core.h"
 #include "lagwise/cli/machine.h"
 #include "lagwise/cli/verbs.h"
-#include "lagwise/cli/versions.h"
+#include "lagwise/core/machine.h"
+#include "lagwise/study/versions.h"
 
 namespace lagwise::cli {
 namespace {
@@ -62,7 +63,7 @@ std::vector<Fact> facts() {
       {"versions", "blas", or_unknown(blas())},
       {"versions", "blas_core", or_unknown(blas_core())},
       {"machine", "cpu", or_unknown(cpu_model())},
-      {"machine", "cores", cores()},
+      {"machine", "cores", usable_cores()},
       {"machine", "memory_bytes", ram.bytes},
       {"machine", "available_bytes", ram.available_bytes},
       {"machine", "cpu_features", cpu_features()},
@@ -111,7 +112,7 @@ Feature fitting_blas() {
 }
 
 Feature all_cores() {
-  const int64_t threads = at::get_num_threads(), all = cores();
+  const int64_t threads = at::get_num_threads(), all = usable_cores();
   if (threads >= all) return {"all cores", true, fmt::format("{} threads", threads)};
   return {
       "all cores", false,

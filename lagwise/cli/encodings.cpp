@@ -66,11 +66,11 @@ void print_table(const std::vector<EncodingFacts>& all) {
       "encodings --markdown; pictures: lagwise encodings show NAME\n");
 }
 
-struct Flags {
+struct EncodingsFlags {
   bool json = false, markdown = false;
 };
 
-void run(const Flags& flags) {
+void show_table(const EncodingsFlags& flags) {
   const std::vector<EncodingFacts> all = encoding_facts();
   if (flags.markdown) {
     fmt::print("{}", encodings_markdown(all));
@@ -86,14 +86,14 @@ void run(const Flags& flags) {
 void add_encodings(CLI::App& app) {
   CLI::App* verb =
       app.add_subcommand("encodings", "List the positional encodings, or show one");
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<EncodingsFlags>();
   CLI::Option* json =
       verb->add_flag("--json", flags->json, "Print a JSON array instead of a table");
   verb->add_flag("--markdown", flags->markdown, "Print lagwise/encodings/README.md")
       ->excludes(json);
   add_encodings_show(*verb);
   verb->callback([flags, verb] {
-    if (verb->get_subcommands().empty()) run(*flags);
+    if (verb->get_subcommands().empty()) show_table(*flags);
   });
 }
 

@@ -12,7 +12,6 @@
 
 #include "lagwise/cli/checks.h"
 #include "lagwise/cli/eval/continuations.h"
-#include "lagwise/cli/eval/files.h"
 #include "lagwise/cli/eval/lengths.h"
 #include "lagwise/cli/eval/text.h"
 #include "lagwise/cli/run_flags.h"
@@ -22,6 +21,7 @@
 #include "lagwise/core/errors.h"
 #include "lagwise/data/formats/fnv1a.h"
 #include "lagwise/models/model.h"
+#include "lagwise/study/eval_files.h"
 #include "lagwise/train/evaluation.h"
 #include "lagwise/train/run_folder.h"
 
@@ -29,8 +29,6 @@ namespace lagwise::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr int kMost = 1 << 30;
 
 struct EvalFlags {
   RunFlags run;
@@ -208,21 +206,21 @@ void add_eval(CLI::App& app) {
       ->capture_default_str();
   verb->add_option("--windows", flags->windows,
                    "Average loss by position over so many windows")
-      ->check(whole_number(1, kMost))
+      ->check(whole_number(1, kMostCount))
       ->capture_default_str();
   verb->add_option("--examples", flags->examples,
                    "Judge the metric on so many examples spread over the split; all "
                    "unless given")
-      ->check(whole_number(1, kMost));
+      ->check(whole_number(1, kMostCount));
   CLI::Option* stream = verb->add_flag(
       "--stream", flags->stream,
       "Instead: one long stream with carried state; its loss, speed and memory");
   verb->add_option("--to", flags->to, "Length of the stream in tokens")
-      ->check(whole_number(1, kMost))
+      ->check(whole_number(1, kMostCount))
       ->needs(stream)
       ->capture_default_str();
   verb->add_option("--chunk", flags->chunk, "Tokens of the stream taken at once")
-      ->check(whole_number(1, kMost))
+      ->check(whole_number(1, kMostCount))
       ->needs(stream)
       ->capture_default_str();
   add_continuation_flags(*verb, flags->continuations);

@@ -11,10 +11,10 @@
 
 #include "lagwise/cli/eval/lengths.h"
 #include "lagwise/cli/eval/text.h"
-#include "lagwise/cli/generate/card.h"
 #include "lagwise/cli/testing_program.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/data/testing_files.h"
+#include "lagwise/study/card.h"
 
 namespace lagwise::cli {
 namespace {

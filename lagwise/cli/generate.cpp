@@ -19,7 +19,6 @@
 #include <stdexcept>
 
 #include "lagwise/cli/checks.h"
-#include "lagwise/cli/generate/card.h"
 #include "lagwise/cli/generate/music.h"
 #include "lagwise/cli/run_flags.h"
 #include "lagwise/cli/terminal/progress_line.h"
@@ -30,6 +29,7 @@
 #include "lagwise/data/formats/smf.h"
 #include "lagwise/data/music/music_corpus.h"
 #include "lagwise/models/model.h"
+#include "lagwise/study/card.h"
 #include "lagwise/train/generation.h"
 
 namespace lagwise::cli {
@@ -37,7 +37,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kMost = 1 << 30, kMostSamples = 4096;
+constexpr int kMostSamples = 4096;
 
 struct GenerateFlags {
   RunFlags run;
@@ -271,14 +271,14 @@ void add_sampling_flags(CLI::App& verb, GenerateFlags& flags) {
       ->capture_default_str();
   verb.add_option("--top-k", flags.top_k,
                   "Draw from the so many most likely tokens alone; 0: from all")
-      ->check(whole_number(0, kMost))
+      ->check(whole_number(0, kMostCount))
       ->capture_default_str();
   verb.add_option("--top-p", flags.top_p,
                   "Draw from the fewest tokens that together are so probable, 0 to 1")
       ->check(number(0, 1))
       ->capture_default_str();
   verb.add_option("--seed", flags.seed, "Of chance: the same seed, the same text")
-      ->check(whole_number(0, kMost))
+      ->check(whole_number(0, kMostCount))
       ->capture_default_str();
 }
 
@@ -299,10 +299,10 @@ void add_generate(CLI::App& app) {
       ->excludes(prompt);
   verb->add_option("--prompt-tokens", flags->prompt_tokens,
                    "Give only the first so many tokens of the prompt; all unless given")
-      ->check(whole_number(1, kMost));
+      ->check(whole_number(1, kMostCount));
   verb->add_option("--length", flags->length,
                    "Tokens to write; 512 unless given, or as many as were heard")
-      ->check(whole_number(1, kMost));
+      ->check(whole_number(1, kMostCount));
   add_sampling_flags(*verb, *flags);
   verb->add_option("--count", flags->count, "Samples to write, together")
       ->check(whole_number(1, kMostSamples))

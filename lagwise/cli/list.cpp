@@ -128,7 +128,7 @@ void print(const Kind& kind) {
                                           fmt::join(words, ", ")));
 }
 
-void run(const std::string& word) {
+void list_kinds(const std::string& word) {
   bool found = false;
   for (const Kind& kind : kKinds) {
     if (!word.empty() && word != kind.word) continue;
@@ -150,7 +150,7 @@ void add_list(CLI::App& app) {
   const auto word = std::make_shared<std::string>();
   verb->add_option("what", *word,
                    "attentions, encodings, maps, models or tasks; all unless given");
-  verb->callback([word] { run(*word); });
+  verb->callback([word] { list_kinds(*word); });
 }
 
 }  // namespace lagwise::cli

@@ -71,11 +71,6 @@ std::vector<std::string> cpu_features() {
   return found;
 }
 
-int64_t cores() {
-  cpu_set_t ours;
-  return sched_getaffinity(0, sizeof(ours), &ours) == 0 ? CPU_COUNT(&ours) : 0;
-}
-
 Memory memory() { return {kilobytes("MemTotal"), kilobytes("MemAvailable")}; }
 
 std::vector<std::string> compiled_simd() { return names_of(HWY_TARGETS); }

@@ -19,7 +19,6 @@ std::string cpu_model();
 std::string cpu_vendor();                 ///< "GenuineIntel"
 bool cpu_has(std::string_view feature);   ///< as Linux spells it: "avx2"
 std::vector<std::string> cpu_features();  ///< those that matter to arithmetic
-int64_t cores();                          ///< that this process may run on
 Memory memory();
 
 /// The SIMD targets of Highway, best first.

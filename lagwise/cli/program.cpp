@@ -11,8 +11,8 @@
 #include <stdexcept>
 
 #include "lagwise/cli/failure.h"
-#include "lagwise/cli/versions.h"
 #include "lagwise/core/nearest.h"
+#include "lagwise/study/versions.h"
 
 namespace lagwise::cli {
 namespace {

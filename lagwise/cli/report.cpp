@@ -6,26 +6,26 @@
 #include <string>
 #include <vector>
 
-#include "bench/crossover.h"
 #include "lagwise/cli/checks.h"
-#include "lagwise/cli/report/page.h"
 #include "lagwise/cli/verbs.h"
+#include "lagwise/core/machine.h"
 #include "lagwise/data/formats/atomic_file.h"
+#include "lagwise/study/report/page.h"
 
 namespace lagwise::cli {
 namespace {
 
-struct Flags {
+struct ReportFlags {
   std::vector<std::string> runs;
   std::string out = "report.html", title;
 };
 
-void run(const Flags& flags) {
+void write_report(const ReportFlags& flags) {
   data::check_replaceable(flags.out);
   std::vector<std::string> left_out;
   const std::vector<RunRecord> runs = read_runs(flags.runs, left_out);
   for (const RunRecord& run : runs)
-    for (const std::string& file : run.damaged)
+    for (const std::string& file : run.files.damaged)
       left_out.push_back(file + ": expected a JSON object, as lagwise writes it");
   for (const std::string& what : left_out) fmt::print(stderr, "left out: {}\n", what);
   report::Page page = report_page(runs);
@@ -33,7 +33,7 @@ void run(const Flags& flags) {
   const std::string html = page_html(page);
   data::replace_file(flags.out, html);
   fmt::print("{}: {} {}, {}\n", flags.out, runs.size(),
-             runs.size() == 1 ? "run" : "runs", bench::human_bytes(std::ssize(html)));
+             runs.size() == 1 ? "run" : "runs", human_bytes(std::ssize(html)));
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ void run(const Flags& flags) {
 void add_report(CLI::App& app) {
   CLI::App* verb = app.add_subcommand(
       "report", "Show runs on one self-contained page: curves, tables, samples");
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<ReportFlags>();
   verb->add_option("runs", flags->runs,
                    "Folders of runs, or folders with runs below them")
       ->required();
@@ -49,7 +49,7 @@ void add_report(CLI::App& app) {
       ->check(file_name())
       ->capture_default_str();
   verb->add_option("--title", flags->title, "Give the page this title");
-  verb->callback([flags] { run(*flags); });
+  verb->callback([flags] { write_report(*flags); });
 }
 
 }  // namespace lagwise::cli

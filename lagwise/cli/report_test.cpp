@@ -8,12 +8,12 @@
 #include <variant>
 
 #include "lagwise/cli/program.h"
-#include "lagwise/cli/report/page.h"
-#include "lagwise/cli/run_summary.h"
 #include "lagwise/cli/testing_program.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/core/errors.h"
 #include "lagwise/data/testing_files.h"
+#include "lagwise/study/report/page.h"
+#include "lagwise/study/run_summary.h"
 #include "lagwise/train/run_folder.h"
 
 namespace lagwise::cli {
@@ -77,8 +77,8 @@ TEST(ReadRun, LivesWithHalfALineAndLinesToldTwice) {
   EXPECT_EQ(number_in(run.training[1], "loss"), 2);
   EXPECT_EQ(run.evaluations.size(), 1u);
   EXPECT_TRUE(run.found("stream").is_null());
-  EXPECT_FALSE(run.summary->finished());
-  EXPECT_THAT(run.damaged, ElementsAre(folder / "eval/stream-valid.json"));
+  EXPECT_FALSE(run.summary.finished());
+  EXPECT_THAT(run.files.damaged, ElementsAre(folder / "eval/stream-valid.json"));
 }
 
 TEST(ReportPage, ShowsARunThatHasOnlyBegun) {

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "bench/timing.h"
 #include "lagwise/cli/checks.h"
+#include "lagwise/core/machine.h"
 #include "lagwise/train/threads.h"
 
 namespace lagwise::cli {
@@ -31,7 +31,7 @@ void add_run_flags(CLI::App& verb, RunFlags& flags) {
 }
 
 Run open(const RunFlags& flags, bool with_task) {
-  bench::keep_freed_memory();
+  keep_freed_memory();
   Run run = open_run(flags.run, flags.which(), flags.data, with_task);
   print_notes(run);
   const int64_t threads = run.recipe.train.threads;

@@ -8,14 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "bench/timing.h"
 #include "lagwise/cli/blas_core.h"
 #include "lagwise/cli/checks.h"
 #include "lagwise/cli/machine.h"
 #include "lagwise/cli/terminal/stop_signal.h"
 #include "lagwise/cli/train_progress.h"
 #include "lagwise/cli/verbs.h"
-#include "lagwise/cli/versions.h"
+#include "lagwise/core/machine.h"
+#include "lagwise/ops/torch/blas_threads.h"
+#include "lagwise/study/versions.h"
 #include "lagwise/train/recipe_fields.h"
 #include "lagwise/train/trainer.h"
 
@@ -48,7 +49,7 @@ void run_train(const TrainFlags& flags) {
   const Recipe recipe = read_recipe(flags.recipe, flags.set);
   const std::string folder =
       flags.out.empty() ? default_folder(flags.recipe) : flags.out;
-  bench::keep_freed_memory();
+  keep_freed_memory();
 
   const StopSignal listening(true);
   TrainerOptions options;
@@ -58,7 +59,7 @@ void run_train(const TrainFlags& flags) {
       {"lagwise", lagwise_version()}, {"torch", torch_version()},
       {"highway", highway_version()}, {"compiler", compiler_version()},
       {"cpu", cpu_model()},           {"simd", simd.empty() ? "" : simd.front()},
-      {"blas", bench::blas_name()}};
+      {"blas", ops::blas_name()}};
   if (const std::string warning = blas_warning(blas_core(), this_cpu());
       !warning.empty())
     fmt::print(stderr, "lagwise: {}\n", warning);

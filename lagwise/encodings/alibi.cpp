@@ -51,7 +51,7 @@ class Alibi : public Encoding {
   at::Tensor slopes_;  // [H], double
 };
 
-const RegisterEncoding registered({
+const RegisterEncoding alibi_registered({
     .name = "alibi",
     .summary = "linear penalty on distance, one fixed slope per head",
     .paper = "arXiv:2108.12409",

@@ -14,7 +14,7 @@
 //          one, sum_d q k P / sqrt(D). Feature maps with a temperature apply it as
 //          R^(-1/4) to either side.
 // Cost     docs/maths/conv_spe.md; a step of decoding is the same at any position.
-// Options  kernel (128; 7x7 on an image, 3x3x3): its axes are those of the grid;
+// ConvSpeOptions  kernel (128; 7x7 on an image, 3x3x3): its axes are those of the grid;
 //          realizations (64); noise gaussian or sign; gated (true);
 //          method auto, direct or fourier; shared (true): one pair of kernels for all
 //          layers, or each its own. The noise is one draw for all layers either way.
@@ -54,7 +54,7 @@ namespace {
 
 using at::Tensor;
 
-struct Options {
+struct ConvSpeOptions {
   std::vector<int64_t> kernel;
   int64_t realizations;
   std::string noise;
@@ -62,11 +62,11 @@ struct Options {
   std::string method;
 };
 
-[[noreturn]] void refuse(const std::string& text) {
+[[noreturn]] void refuse_conv_spe(const std::string& text) {
   throw std::invalid_argument("conv_spe: " + text);
 }
 
-Traits traits_of(const Options& options) {
+Traits traits_of(const ConvSpeOptions& options) {
   Traits traits;
   traits.exact = traits.linear_causal = traits.linear_full = true;
   traits.stage = Traits::Stage::before_map;
@@ -77,7 +77,7 @@ Traits traits_of(const Options& options) {
 
 class ConvSpe : public Encoding {
  public:
-  ConvSpe(const Options& options, const HeadShape& shape)
+  ConvSpe(const ConvSpeOptions& options, const HeadShape& shape)
       : Encoding(traits_of(options), shape),
         options_(options),
         kernels_(conv_spe_kernels(shape, options.kernel, 0)) {}
@@ -181,11 +181,11 @@ class ConvSpe : public Encoding {
 
   void check(const Placement& at) const {
     if (at.query_at.defined() || at.key_at.defined())
-      refuse("expected rows one after another, got explicit positions");
+      refuse_conv_spe("expected rows one after another, got explicit positions");
     const size_t axes = at.grid.empty() ? 1 : at.grid.size();
     if (axes != taps().size())
-      refuse("expected a grid of " + std::to_string(taps().size()) +
-             " axes, as kernel has, got " + std::to_string(axes));
+      refuse_conv_spe("expected a grid of " + std::to_string(taps().size()) +
+                      " axes, as kernel has, got " + std::to_string(axes));
   }
 
   ops::ConvSpeOptions options_of(const Draw& draw) const {
@@ -256,8 +256,9 @@ class ConvSpe : public Encoding {
     const auto given = code.draw.given.find("conv_spe.gate");
     if (given != code.draw.given.end()) {
       if (given->second.sizes() != at::IntArrayRef({h, d, r}))
-        refuse("expected conv_spe.gate [H, D, R] with " + std::to_string(h * d * r) +
-               " numbers, got " + std::to_string(given->second.numel()));
+        refuse_conv_spe("expected conv_spe.gate [H, D, R] with " +
+                        std::to_string(h * d * r) + " numbers, got " +
+                        std::to_string(given->second.numel()));
       return given->second.to(like.scalar_type()) * strength();
     }
     const Tensor eps = at::empty({h, d, r}, like.options().requires_grad(false));
@@ -285,13 +286,14 @@ class ConvSpe : public Encoding {
     const int64_t h = shape().heads, d = shape().dim;
     if (given.dim() != 2 + axes || given.size(0) != options_.realizations ||
         given.size(1) != h * d)
-      refuse("expected conv_spe.z (R, H D, 4 kernel + size, ..) of " +
-             std::to_string(2 + axes) + " axes");
+      refuse_conv_spe("expected conv_spe.z (R, H D, 4 kernel + size, ..) of " +
+                      std::to_string(2 + axes) + " axes");
     Tensor z = given;
     for (int64_t i = 0; i < axes; ++i) {
       const int64_t kernel = taps()[static_cast<size_t>(i)];
       const int64_t size = given.size(2 + i) - 4 * kernel;
-      if (size < 0) refuse("expected conv_spe.z with 4 kernel + size samples an axis");
+      if (size < 0)
+        refuse_conv_spe("expected conv_spe.z with 4 kernel + size samples an axis");
       z = z.narrow(2 + i, kernel, kernel - 1 + size);
     }
     std::vector<int64_t> sizes = z.sizes().vec(), order = {1, 2};
@@ -341,17 +343,17 @@ class ConvSpe : public Encoding {
     return a.seed == b.seed && a.step == b.step && a.micro_step == b.micro_step;
   }
 
-  Options options_;
+  ConvSpeOptions options_;
   Parameters kernels_;  // of all layers; where each has its own, of the last made
   int64_t layers_ = 0;  // of the model, as far as is known
 };
 
-const RegisterEncoding registered({
+const RegisterEncoding conv_spe_registered({
     .name = "conv_spe",
     .summary = "noise filtered by learned kernels: a learned template of short lags",
     .paper = "arXiv:2105.08399",
     .make = [](Spec& spec, const HeadShape& shape) -> std::unique_ptr<Encoding> {
-      Options options;
+      ConvSpeOptions options;
       options.kernel = conv_spe_taps(spec.take("kernel", "128"));
       options.realizations = spec.take("realizations", 64);
       options.noise = spec.take_choice("noise", "gaussian", {"gaussian", "sign"});
@@ -360,10 +362,10 @@ const RegisterEncoding registered({
       options.method =
           spec.take_choice("method", "auto", {"auto", "direct", "fourier"});
       if (options.realizations < 1 || options.realizations >= 1 << 23)
-        refuse("expected realizations in [1, 2^23), got " +
-               std::to_string(options.realizations));
+        refuse_conv_spe("expected realizations in [1, 2^23), got " +
+                        std::to_string(options.realizations));
       if (options.method == "fourier" && options.kernel.size() != 1)
-        refuse("expected method auto or direct on a grid, got fourier");
+        refuse_conv_spe("expected method auto or direct on a grid, got fourier");
       return std::make_unique<ConvSpe>(options, shape);
     },
     .widest = "conv_spe:kernel=3x3x3",

@@ -57,7 +57,7 @@ class Decay : public Encoding {
   std::string kind_;
 };
 
-const RegisterEncoding registered({
+const RegisterEncoding decay_registered({
     .name = "decay",
     .summary = "each head forgets the past at its own rate",
     .paper = "arXiv:2307.08621",

@@ -11,7 +11,7 @@
 //             form=causal: [max, D] as the authors store it, row r holds lag
 //             max - 1 - r, so the last row is lag 0. Uniform, Glorot. tables=head puts
 //             H of them one after another: [H, D, 2 max - 1] or [H, max, D].
-// Options     max (512): |lag| < max has an entry; form (any | causal);
+// HuangOptions     max (512): |lag| < max has an entry; form (any | causal);
 //             tables (one | head): one for all heads, or one for each, as the authors'
 //             code in tensor2tensor has it;
 //             beyond (refuse | clamp | zero): what a visible lag past the table does.
@@ -32,7 +32,7 @@
 namespace lagwise {
 namespace {
 
-struct Options {
+struct HuangOptions {
   int64_t most = 512;
   bool causal = false, per_head = false;
   std::string beyond;
@@ -40,7 +40,7 @@ struct Options {
 
 class Huang : public Encoding {
  public:
-  Huang(const HeadShape& shape, const Options& options)
+  Huang(const HeadShape& shape, const HuangOptions& options)
       : Encoding({.exact = true,
                   .stage = Traits::Stage::score,
                   .longest = options.beyond == "refuse" ? "table" : "unbounded"},
@@ -93,15 +93,15 @@ class Huang : public Encoding {
           "; raise max or take beyond=clamp or beyond=zero");
   }
 
-  Options options_;
+  HuangOptions options_;
 };
 
-const RegisterEncoding registered({
+const RegisterEncoding huang_registered({
     .name = "huang",
     .summary = "learned vector per lag against the query, for any attention",
     .paper = "arXiv:1809.04281",
     .make = [](Spec& spec, const HeadShape& shape) -> std::unique_ptr<Encoding> {
-      Options o;
+      HuangOptions o;
       o.most = spec.take("max", o.most);
       o.causal = spec.take_choice("form", "any", {"any", "causal"}) == "causal";
       o.per_head = spec.take_choice("tables", "one", {"one", "head"}) == "head";

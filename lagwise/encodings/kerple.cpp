@@ -61,7 +61,7 @@ class Kerple : public Encoding {
   bool power_;
 };
 
-const RegisterEncoding registered({
+const RegisterEncoding kerple_registered({
     .name = "kerple",
     .summary = "learned logarithmic or power penalty on distance, per head",
     .paper = "arXiv:2205.09921",

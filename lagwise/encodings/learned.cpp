@@ -82,7 +82,7 @@ class Learned : public Encoding {
   at::Tensor table_;  // [max, C]
 };
 
-const RegisterEncoding registered({
+const RegisterEncoding learned_registered({
     .name = "learned",
     .summary = "a learned vector per position, added to the input",
     .paper = "arXiv:1705.03122",

@@ -265,7 +265,7 @@ void check(const LrpeOptions& o, const HeadShape& shape) {
          "p=householder with vectors=learned, got " + o.p);
 }
 
-std::unique_ptr<Encoding> make(Spec& spec, const HeadShape& shape) {
+std::unique_ptr<Encoding> make_lrpe(Spec& spec, const HeadShape& shape) {
   LrpeOptions o;
   o.lambda = spec.take_choice("lambda", "rotation",
                               {"rotation", "mixed", "permutation", "unitary"});
@@ -285,11 +285,11 @@ std::unique_ptr<Encoding> make(Spec& spec, const HeadShape& shape) {
   return std::make_unique<Lrpe>(shape, o);
 }
 
-const RegisterEncoding registered({
+const RegisterEncoding lrpe_registered({
     .name = "lrpe",
     .summary = "unitary encodings that split: rotations, permutations, complex phases",
     .paper = "arXiv:2307.09270",
-    .make = make,
+    .make = make_lrpe,
     .older = "lrpe:angles=fixed,p=identity",
 });
 

@@ -29,7 +29,7 @@ class None : public Encoding {
   }
 };
 
-const RegisterEncoding registered({
+const RegisterEncoding none_registered({
     .name = "none",
     .summary = "no positions; order reaches a model through the causal mask alone",
     .paper = "arXiv:2305.19466",

@@ -214,7 +214,7 @@ std::string read_layout(Spec& spec) {
   }
 }
 
-std::unique_ptr<Encoding> make(Spec& spec, const HeadShape& shape) {
+std::unique_ptr<Encoding> make_rope(Spec& spec, const HeadShape& shape) {
   RopeOptions o;
   o.layout = read_layout(spec);
   o.base = spec.take("base", o.base);
@@ -237,11 +237,11 @@ std::unique_ptr<Encoding> make(Spec& spec, const HeadShape& shape) {
   return std::make_unique<Rope>(shape, o);
 }
 
-const RegisterEncoding registered({
+const RegisterEncoding rope_registered({
     .name = "rope",
     .summary = "planes of queries and keys turn with the position",
     .paper = "arXiv:2104.09864",
-    .make = make,
+    .make = make_rope,
     .example = "rope:layout=half",
 });
 

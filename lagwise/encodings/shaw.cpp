@@ -58,7 +58,7 @@ class Shaw : public Encoding {
   bool values_;
 };
 
-const RegisterEncoding registered({
+const RegisterEncoding shaw_registered({
     .name = "shaw",
     .summary = "learned vectors by clipped lag, added to keys and values",
     .paper = "arXiv:1803.02155",

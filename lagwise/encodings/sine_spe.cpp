@@ -10,7 +10,7 @@
 // Shapes  q', k' [B, H, N, R]; R = realizations, or (2K+1) D (2K D ungated) if exact.
 // Cost    O(N H D R K), without the code [N, H, D, R]; a sketch O(N H D K); the same
 //         at any position.
-// Options noise gaussian: the paper's. sketch: the features are permuted, signed and
+// SineSpeOptions noise gaussian: the paper's. sketch: the features are permuted, signed and
 //         folded into R bins. exact: no noise at all. auto: exact where its width is
 //         at most 1.5 R, else sketch.
 //         init paper: periods of about 110. wide: periods log-uniform from 4 to 512,
@@ -48,7 +48,7 @@ namespace {
 
 using at::Tensor;
 
-struct Options {
+struct SineSpeOptions {
   int64_t sines = 5, realizations = 64;
   bool gated = true, shared = true;
   std::string noise, init, decay;
@@ -56,7 +56,7 @@ struct Options {
   int64_t waves() const { return 2 * sines + (gated ? 1 : 0); }
 };
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void refuse_sine_spe(const std::string& what) {
   throw std::invalid_argument("sine_spe: " + what);
 }
 
@@ -80,7 +80,8 @@ Tensor parameter(const HeadShape& shape, int64_t layer, int64_t sines, int64_t k
 
 double normal(const NoiseRow& row, int64_t k) { return row.normal(k); }
 
-Tensor initial_frequencies(const HeadShape& shape, int64_t layer, const Options& o) {
+Tensor initial_frequencies(const HeadShape& shape, int64_t layer,
+                           const SineSpeOptions& o) {
   if (o.init == "paper")
     return parameter(shape, layer, o.sines, 0,
                      [](const auto& row, int64_t k) { return row.normal(k) - 4; });
@@ -93,7 +94,8 @@ Tensor initial_frequencies(const HeadShape& shape, int64_t layer, const Options&
 
 /// Of the waves of one layer, [H, D, K] each. Gains are 2 g / sqrt(|g|), the norm over
 /// the sines: its square root, as in the authors' code.
-Parameters initial_waves(const HeadShape& shape, int64_t layer, const Options& o) {
+Parameters initial_waves(const HeadShape& shape, int64_t layer,
+                         const SineSpeOptions& o) {
   const Tensor offsets = parameter(shape, layer, o.sines, 1, normal);
   const Tensor g = parameter(shape, layer, o.sines, 2, normal);
   return {{"frequencies", initial_frequencies(shape, layer, o)},
@@ -103,7 +105,7 @@ Parameters initial_waves(const HeadShape& shape, int64_t layer, const Options& o
 
 // ---- the encoding
 
-Traits traits_of(const Options& o, int64_t width, int64_t features) {
+Traits traits_of(const SineSpeOptions& o, int64_t width, int64_t features) {
   Traits traits;
   traits.exact = traits.linear_causal = traits.linear_full = true;
   traits.stage = Traits::Stage::before_map;
@@ -114,7 +116,7 @@ Traits traits_of(const Options& o, int64_t width, int64_t features) {
 
 class SineSpe : public Encoding {
  public:
-  SineSpe(const HeadShape& shape, const Options& options)
+  SineSpe(const HeadShape& shape, const SineSpeOptions& options)
       : Encoding(
             traits_of(options, width_of(shape, options), options.waves() * shape.dim),
             shape),
@@ -149,7 +151,8 @@ class SineSpe : public Encoding {
   Code code(const Placement&, const Draw& draw, int64_t, int64_t,
             const Code*) override {
     if (options_.noise != "gaussian" && draw.given.count("sine_spe.z") > 0)
-      refuse("expected no sine_spe.z with noise=" + options_.noise + ", got one");
+      refuse_sine_spe("expected no sine_spe.z with noise=" + options_.noise +
+                      ", got one");
     if (!options_.shared) return {{}, draw};
     return {formed({0, 1, waves_}, draw), draw};
   }
@@ -172,7 +175,7 @@ class SineSpe : public Encoding {
   }
 
  private:
-  static int64_t width_of(const HeadShape& shape, const Options& o) {
+  static int64_t width_of(const HeadShape& shape, const SineSpeOptions& o) {
     return o.noise == "exact" ? shape.dim * o.waves() : o.realizations;
   }
 
@@ -188,11 +191,11 @@ class SineSpe : public Encoding {
 
   void check(const Placement& at) const {
     if (at.grid.size() > 1)
-      refuse("expected positions on a line, got a grid of " +
-             std::to_string(at.grid.size()) + " axes");
+      refuse_sine_spe("expected positions on a line, got a grid of " +
+                      std::to_string(at.grid.size()) + " axes");
     if (at.off_grid != 0)
-      refuse("expected every row to have a position, got " +
-             std::to_string(at.off_grid) + " off the grid");
+      refuse_sine_spe("expected every row to have a position, got " +
+                      std::to_string(at.off_grid) + " off the grid");
   }
 
   /// f, offset, s gain and, where it is Gaussian, the noise of those waves.
@@ -234,13 +237,13 @@ class SineSpe : public Encoding {
     return mixing;
   }
 
-  Options options_;
+  SineSpeOptions options_;
   SineSpeNoise noise_;
   Parameters waves_;  // of all layers, raw; empty: each has its own
 };
 
-std::unique_ptr<Encoding> make(Spec& spec, const HeadShape& shape) {
-  Options o;
+std::unique_ptr<Encoding> make_sine_spe(Spec& spec, const HeadShape& shape) {
+  SineSpeOptions o;
   o.sines = spec.take("sines", o.sines);
   o.realizations = spec.take("realizations", o.realizations);
   o.gated = spec.take("gated", o.gated);
@@ -249,9 +252,11 @@ std::unique_ptr<Encoding> make(Spec& spec, const HeadShape& shape) {
   o.init = spec.take_choice("init", "paper", {"paper", "wide"});
   o.decay = spec.take_choice("decay", "none", {"none", "alibi"});
   o.shared = spec.take("shared", o.shared);
-  if (o.sines < 1) refuse("expected sines >= 1, got " + std::to_string(o.sines));
+  if (o.sines < 1)
+    refuse_sine_spe("expected sines >= 1, got " + std::to_string(o.sines));
   if (o.realizations < 1)
-    refuse("expected realizations >= 1, got " + std::to_string(o.realizations));
+    refuse_sine_spe("expected realizations >= 1, got " +
+                    std::to_string(o.realizations));
   if (o.noise == "auto") {
     const double exact = static_cast<double>(o.waves() * shape.dim);
     o.noise = exact <= 1.5 * static_cast<double>(o.realizations) ? "exact" : "sketch";
@@ -259,11 +264,11 @@ std::unique_ptr<Encoding> make(Spec& spec, const HeadShape& shape) {
   return std::make_unique<SineSpe>(shape, o);
 }
 
-const RegisterEncoding registered({
+const RegisterEncoding sine_spe_registered({
     .name = "sine_spe",
     .summary = "waves with shared randomness on queries and keys (SineSPE), gated",
     .paper = "arXiv:2105.08399",
-    .make = make,
+    .make = make_sine_spe,
 });
 
 }  // namespace

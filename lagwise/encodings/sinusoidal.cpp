@@ -99,7 +99,7 @@ class Sinusoidal : public Encoding {
   at::Tensor frequency_;  // [1, C/2]
 };
 
-const RegisterEncoding registered({
+const RegisterEncoding sinusoidal_registered({
     .name = "sinusoidal",
     .summary = "sines and cosines of the position, added to the input",
     .paper = "arXiv:1706.03762",

@@ -72,7 +72,7 @@ class T5 : public Encoding {
   at::Tensor weight_;  // [buckets, H]
 };
 
-const RegisterEncoding registered({
+const RegisterEncoding t5_registered({
     .name = "t5",
     .summary = "learned bias per logarithmic bucket of lags, shared by layers",
     .paper = "arXiv:1910.10683",

@@ -69,7 +69,7 @@ class TransformerXl : public Encoding {
   }
 };
 
-const RegisterEncoding registered({
+const RegisterEncoding transformer_xl_registered({
     .name = "transformer_xl",
     .summary = "projected sinusoid of the lag, with global content and position terms",
     .paper = "arXiv:1901.02860",

@@ -25,7 +25,7 @@ class Classifier : public Model {
   std::shared_ptr<Head> head_;
 };
 
-const RegisterModel registered({
+const RegisterModel classifier_registered({
     .name = "classifier",
     .summary = "one class for a whole sequence",
     .make = [](const ModelConfig& config) -> std::shared_ptr<Model> {

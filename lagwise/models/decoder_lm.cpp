@@ -54,7 +54,7 @@ class DecoderLm : public Model {
   std::shared_ptr<Head> head_;
 };
 
-const RegisterModel registered({
+const RegisterModel decoder_lm_registered({
     .name = "decoder_lm",
     .summary = "predicts the next token from all before it",
     .make = [](const ModelConfig& config) -> std::shared_ptr<Model> {

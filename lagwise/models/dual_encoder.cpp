@@ -51,7 +51,7 @@ class DualEncoder : public Model {
   std::shared_ptr<Head> head_;
 };
 
-const RegisterModel registered({
+const RegisterModel dual_encoder_registered({
     .name = "dual_encoder",
     .summary = "one class for two sequences, read by the same stack",
     .make = [](const ModelConfig& config) -> std::shared_ptr<Model> {

@@ -69,7 +69,7 @@ class EncoderDecoder : public Model {
   std::shared_ptr<Head> head_;
 };
 
-const RegisterModel registered({
+const RegisterModel encoder_decoder_registered({
     .name = "encoder_decoder",
     .summary = "writes one sequence while listening to another",
     .make = [](const ModelConfig& config) -> std::shared_ptr<Model> {

@@ -33,10 +33,6 @@ struct ExactMemory : MixerState {
 };
 
 /// Rows [0, count) of sequence b, [1, H, count, ..].
-at::Tensor sequence(const at::Tensor& x, int64_t b, int64_t count) {
-  return x.narrow(0, b, 1).narrow(2, 0, count);
-}
-
 int64_t length_of(const at::Tensor& lengths, int64_t b, int64_t all) {
   return lengths.defined() ? lengths[b].item<int64_t>() : all;
 }
@@ -191,7 +187,7 @@ class ExactMixer : public Mixer {
   bool half_ = false;  // keys and values kept in bf16
 };
 
-const RegisterMixer registered({
+const RegisterMixer exact_registered({
     .name = "exact",
     .summary = "softmax over all pairs, a cache that grows",
     .options =

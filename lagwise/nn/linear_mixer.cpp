@@ -55,16 +55,12 @@ struct LinearMemory : MixerState {
 };
 
 /// Rows [0, count) of sequence b, [1, H, count, ..]; undefined stays so.
-at::Tensor sequence(const at::Tensor& x, int64_t b, int64_t count) {
-  return x.defined() ? x.narrow(0, b, 1).narrow(2, 0, count) : x;
-}
-
 Features some_rows(const Features& x, int64_t from, int64_t to) {
   return {x.x.slice(2, from, to),
           x.log_scale.defined() ? x.log_scale.slice(2, from, to) : x.log_scale};
 }
 
-Features sequence(const Features& x, int64_t b, int64_t count) {
+Features features_of(const Features& x, int64_t b, int64_t count) {
   return {sequence(x.x, b, count), sequence(x.log_scale, b, count)};
 }
 
@@ -204,7 +200,7 @@ class LinearMixer : public Mixer {
       const int64_t n =
           pass.lengths.defined() ? pass.lengths[b].item<int64_t>() : q.size(2);
       Past& past = memory.pasts[static_cast<size_t>(b)];
-      const Features keys = sequence(rows.k, b, n);
+      const Features keys = features_of(rows.k, b, n);
       past.rows.append(keys.x, sequence(rows.v, b, n));
       if (keys.log_scale.defined())
         past.log_scale = past.log_scale.defined()
@@ -216,7 +212,7 @@ class LinearMixer : public Mixer {
       at.query_start = m - n, at.key_start = 0;
       at.query_at = at.key_at = at::Tensor();
       LinearInputs inputs;
-      inputs.q = sequence(rows.q, b, n);
+      inputs.q = features_of(rows.q, b, n);
       inputs.k = {past.rows.keys(), past.log_scale}, inputs.v = past.rows.values();
       sequence(out, b, n).copy_(attend_past_by_lag(
           inputs, lag_bias_of(sequence(q, b, n), m, at, pass.draw), m - n));
@@ -296,7 +292,7 @@ class LinearMixer : public Mixer {
   Layer layer_;
 };
 
-const RegisterMixer registered({
+const RegisterMixer linear_registered({
     .name = "linear",
     .summary = "linear time, a state of constant size",
     .options = [] { return LinearAttention("linear", {}).options(); },

@@ -4,6 +4,10 @@
 
 namespace lagwise::nn {
 
+at::Tensor sequence(const at::Tensor& x, int64_t b, int64_t count) {
+  return x.defined() ? x.narrow(0, b, 1).narrow(2, 0, count) : x;
+}
+
 Placement placement_of(const Pass& pass, int64_t b) {
   Placement at = pass.at;
   at.query_start = pass.starts[static_cast<size_t>(b)];

@@ -22,6 +22,10 @@ struct Pass {
   std::vector<Code> codes = {};
 };
 
+/// The first `count` rows of sequence b, [1, H, count, .], of x [B, H, N, .]; undefined
+/// of an undefined x.
+at::Tensor sequence(const at::Tensor& x, int64_t b, int64_t count);
+
 /// Where sequence b of such a pass stands.
 Placement placement_of(const Pass& pass, int64_t b);
 

@@ -27,8 +27,8 @@
 namespace lagwise {
 namespace {
 
-constexpr const char* kName = "harmonise";
-constexpr data::ExampleLayout kLayout{.labelled = false, .paired = true};
+constexpr const char* kHarmoniseTask = "harmonise";
+constexpr data::ExampleLayout kMelodyAndChorale{.labelled = false, .paired = true};
 constexpr int64_t kVoices = 3;
 
 /// Steps [begin, begin + steps) of a chorale, moved by so many semitones.
@@ -236,8 +236,8 @@ class Harmonise : public Task {
   data::ExampleSet set_;
 };
 
-std::unique_ptr<Task> make(const TaskConfig& config, Spec& options) {
-  need_path(kName, config.path);
+std::unique_ptr<Task> make_harmonise(const TaskConfig& config, Spec& options) {
+  need_path(kHarmoniseTask, config.path);
   const int64_t transpose = options.take("transpose", 0);
   if (transpose < 0 || transpose > 12)
     throw std::invalid_argument(
@@ -246,9 +246,9 @@ std::unique_ptr<Task> make(const TaskConfig& config, Spec& options) {
   options.finish();  // before the work
   const auto most = static_cast<int>(transpose);
   if (data::is_shard_set(config.path))
-    return std::make_unique<Harmonise>(config, most,
-                                       data::ExampleSet(config.path, kName, kLayout));
-  data::ExampleSet set(kLayout);
+    return std::make_unique<Harmonise>(
+        config, most, data::ExampleSet(config.path, kHarmoniseTask, kMelodyAndChorale));
+  data::ExampleSet set(kMelodyAndChorale);
   data::read_chorale_examples(
       config.path, [&](const std::string& split, const data::Example& example, double) {
         set.add(split, example);
@@ -256,11 +256,11 @@ std::unique_ptr<Task> make(const TaskConfig& config, Spec& options) {
   return std::make_unique<Harmonise>(config, most, std::move(set));
 }
 
-const RegisterTask registered({
-    .name = kName,
+const RegisterTask harmonise_registered({
+    .name = kHarmoniseTask,
     .summary = "three voices under a soprano: Bach's chorales",
     .metric = "nats per sixteenth",
-    .make = make,
+    .make = make_harmonise,
     .text = [](const std::vector<std::string>&) -> std::unique_ptr<TokenText> {
       return std::make_unique<ChoraleText>();
     },

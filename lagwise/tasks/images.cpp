@@ -18,12 +18,12 @@
 namespace lagwise {
 namespace {
 
-constexpr const char* kName = "images";
+constexpr const char* kImagesTask = "images";
 
 std::unique_ptr<Task> task_of(const TaskConfig& config, const data::ImageShape& shape,
                               data::ExampleSet set) {
   return std::make_unique<Classification>(
-      ClassificationFacts{.name = kName,
+      ClassificationFacts{.name = kImagesTask,
                           .vocabulary = 256,
                           .classes = 10,
                           .length = shape.side * shape.side * shape.per_row,
@@ -35,7 +35,7 @@ std::unique_ptr<Task> task_of(const TaskConfig& config, const data::ImageShape& 
 
 std::unique_ptr<Task> make_prepared(const TaskConfig& config,
                                     const data::ImageReading& asked, bool was_asked) {
-  data::ExampleSet set(config.path, kName, {});
+  data::ExampleSet set(config.path, kImagesTask, {});
   const data::ImageShape shape{set.number("side"), set.number("per_row")};
   const int64_t patch = set.number("patch");
   const bool colour = set.number("colour") != 0;
@@ -46,9 +46,9 @@ std::unique_ptr<Task> make_prepared(const TaskConfig& config,
   return task_of(config, shape, std::move(set));
 }
 
-std::unique_ptr<Task> make(const TaskConfig& config, Spec& options) {
-  need_path(kName, config.path);
-  const bool was_asked = options.text() != kName;
+std::unique_ptr<Task> make_images(const TaskConfig& config, Spec& options) {
+  need_path(kImagesTask, config.path);
+  const bool was_asked = options.text() != kImagesTask;
   data::ImageReading reading;
   reading.path = config.path;
   reading.patch = options.take("patch", 1);
@@ -64,11 +64,11 @@ std::unique_ptr<Task> make(const TaskConfig& config, Spec& options) {
   return task_of(config, shape, std::move(set));
 }
 
-const RegisterTask registered({
-    .name = kName,
+const RegisterTask images_registered({
+    .name = kImagesTask,
     .summary = "the class of an image, by its pixels: CIFAR-10, MNIST",
     .metric = "accuracy",
-    .make = make,
+    .make = make_images,
 });
 
 }  // namespace

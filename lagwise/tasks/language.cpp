@@ -17,7 +17,7 @@
 namespace lagwise {
 namespace {
 
-constexpr const char* kName = "language";
+constexpr const char* kLanguageTask = "language";
 
 /// Tokens are bytes.
 struct ByteText : TokenText {
@@ -135,19 +135,19 @@ class Language : public Task {
   data::ByteCorpus corpus_;
 };
 
-std::unique_ptr<Task> make(const TaskConfig& config, Spec& options) {
-  need_path(kName, config.path);
+std::unique_ptr<Task> make_language(const TaskConfig& config, Spec& options) {
+  need_path(kLanguageTask, config.path);
   const double valid = take_fraction(options, "valid", 0.05);
   const double test = take_fraction(options, "test", 0.05);
   options.finish();  // before the work
   return std::make_unique<Language>(config, valid, test);
 }
 
-const RegisterTask registered({
-    .name = kName,
+const RegisterTask language_registered({
+    .name = kLanguageTask,
     .summary = "the next byte of a text: any text files, WikiText",
     .metric = "bits per byte",
-    .make = make,
+    .make = make_language,
     .text = [](const std::vector<std::string>&) -> std::unique_ptr<TokenText> {
       return std::make_unique<ByteText>();
     },

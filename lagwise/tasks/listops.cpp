@@ -16,9 +16,9 @@
 namespace lagwise {
 namespace {
 
-constexpr const char* kName = "listops";
+constexpr const char* kListopsTask = "listops";
 
-data::ListopsMaking making(const TaskConfig& config, Spec& options) {
+data::ListopsMaking listops_making(const TaskConfig& config, Spec& options) {
   data::ListopsMaking making;
   making.train = take_count(options, "train", 10000);
   making.valid = take_count(options, "valid", 500);
@@ -34,34 +34,34 @@ data::ListopsMaking making(const TaskConfig& config, Spec& options) {
   return making;
 }
 
-data::ExampleSet examples(const TaskConfig& config, Spec& options) {
+data::ExampleSet listops_examples(const TaskConfig& config, Spec& options) {
   if (!config.path.empty() && data::is_shard_set(config.path))
-    return {config.path, kName, {}};
+    return {config.path, kListopsTask, {}};
   data::ExampleSet set(data::ExampleLayout{});
   const auto gather = [&](const std::string& split, const data::Example& example,
                           double) { set.add(split, example); };
   if (config.path.empty())
-    data::make_listops_examples(making(config, options), gather);
+    data::make_listops_examples(listops_making(config, options), gather);
   else
     data::read_listops_examples(config.path, gather);
   return set;
 }
 
-std::unique_ptr<Task> make(const TaskConfig& config, Spec& options) {
+std::unique_ptr<Task> make_listops(const TaskConfig& config, Spec& options) {
   return std::make_unique<Classification>(
-      ClassificationFacts{.name = kName,
+      ClassificationFacts{.name = kListopsTask,
                           .vocabulary = data::kListopsSymbols,
                           .classes = 10,
                           .length = config.length,
                           .seed = config.seed},
-      examples(config, options));
+      listops_examples(config, options));
 }
 
-const RegisterTask registered({
-    .name = kName,
+const RegisterTask listops_registered({
+    .name = kListopsTask,
     .summary = "the value of nested lists: made, or the Long Range Arena's tables",
     .metric = "accuracy",
-    .make = make,
+    .make = make_listops,
 });
 
 }  // namespace

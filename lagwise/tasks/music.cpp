@@ -34,7 +34,7 @@
 namespace lagwise {
 namespace {
 
-constexpr const char* kName = "music";
+constexpr const char* kMusicTask = "music";
 
 struct MusicOptions {
   std::string scheme;
@@ -292,12 +292,12 @@ int64_t take_number(Spec& options, const char* key, int64_t fallback, int64_t le
                     int64_t most) {
   const int64_t value = options.take(key, fallback);
   if (value >= least && value <= most) return value;
-  throw std::invalid_argument(std::string(kName) + ": expected " + key + " from " +
+  throw std::invalid_argument(std::string(kMusicTask) + ": expected " + key + " from " +
                               std::to_string(least) + " to " + std::to_string(most) +
                               ", got " + std::to_string(value));
 }
 
-std::unique_ptr<Task> make(const TaskConfig& config, Spec& options) {
+std::unique_ptr<Task> make_music(const TaskConfig& config, Spec& options) {
   MusicOptions chosen;
   chosen.scheme = options.take("scheme", "groove");
   chosen.styles = take_number(options, "styles", 24, 1, 4096);
@@ -309,11 +309,11 @@ std::unique_ptr<Task> make(const TaskConfig& config, Spec& options) {
   return std::make_unique<MusicTask>(config, chosen);
 }
 
-const RegisterTask registered({
-    .name = kName,
+const RegisterTask music_registered({
+    .name = kMusicTask,
     .summary = "the next token of music: MIDI files, a prepared set, made-up grooves",
     .metric = "nats per token",
-    .make = make,
+    .make = make_music,
     .text = [](const std::vector<std::string>& words) -> std::unique_ptr<TokenText> {
       auto scheme = data::token_scheme_of(words);
       return scheme ? std::make_unique<MusicText>(std::move(scheme)) : nullptr;

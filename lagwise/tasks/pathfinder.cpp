@@ -15,9 +15,9 @@
 namespace lagwise {
 namespace {
 
-constexpr const char* kName = "pathfinder";
+constexpr const char* kPathfinderTask = "pathfinder";
 
-data::PathfinderMaking making(const TaskConfig& config, Spec& options) {
+data::PathfinderMaking pathfinder_making(const TaskConfig& config, Spec& options) {
   data::PathfinderMaking making;
   making.train = take_count(options, "train", 2000);
   making.valid = take_count(options, "valid", 200);
@@ -28,9 +28,9 @@ data::PathfinderMaking making(const TaskConfig& config, Spec& options) {
   return making;
 }
 
-std::unique_ptr<Task> make(const TaskConfig& config, Spec& options) {
+std::unique_ptr<Task> make_pathfinder(const TaskConfig& config, Spec& options) {
   const bool prepared = !config.path.empty() && data::is_shard_set(config.path);
-  data::ExampleSet set = prepared ? data::ExampleSet(config.path, kName, {})
+  data::ExampleSet set = prepared ? data::ExampleSet(config.path, kPathfinderTask, {})
                                   : data::ExampleSet(data::ExampleLayout{});
   const auto gather = [&](const std::string& split, const data::Example& example,
                           double) { set.add(split, example); };
@@ -38,13 +38,13 @@ std::unique_ptr<Task> make(const TaskConfig& config, Spec& options) {
   if (prepared) {
     side = set.number("side");
   } else if (config.path.empty()) {
-    const data::PathfinderMaking plan = making(config, options);
+    const data::PathfinderMaking plan = pathfinder_making(config, options);
     data::make_pathfinder_examples(plan, gather);
     side = plan.rules.side;
   } else {
     side = data::read_pathfinder_examples(config.path, gather);
   }
-  return std::make_unique<Classification>(ClassificationFacts{.name = kName,
+  return std::make_unique<Classification>(ClassificationFacts{.name = kPathfinderTask,
                                                               .vocabulary = 256,
                                                               .classes = 2,
                                                               .length = side * side,
@@ -53,11 +53,11 @@ std::unique_ptr<Task> make(const TaskConfig& config, Spec& options) {
                                           std::move(set));
 }
 
-const RegisterTask registered({
-    .name = kName,
+const RegisterTask pathfinder_registered({
+    .name = kPathfinderTask,
     .summary = "do two discs lie on one path: made, or the Long Range Arena's images",
     .metric = "accuracy",
-    .make = make,
+    .make = make_pathfinder,
 });
 
 }  // namespace

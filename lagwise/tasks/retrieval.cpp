@@ -15,10 +15,10 @@
 namespace lagwise {
 namespace {
 
-constexpr const char* kName = "retrieval";
-constexpr data::ExampleLayout kLayout{.labelled = true, .paired = true};
+constexpr const char* kRetrievalTask = "retrieval";
+constexpr data::ExampleLayout kTwoPassages{.labelled = true, .paired = true};
 
-data::PassageMaking making(const TaskConfig& config, Spec& options) {
+data::PassageMaking retrieval_making(const TaskConfig& config, Spec& options) {
   data::PassageMaking making;
   making.path = config.path;
   making.train = take_count(options, "train", 10000);
@@ -30,33 +30,34 @@ data::PassageMaking making(const TaskConfig& config, Spec& options) {
   return making;
 }
 
-data::ExampleSet examples(const TaskConfig& config, Spec& options) {
-  if (data::is_shard_set(config.path)) return {config.path, kName, kLayout};
-  data::ExampleSet set(kLayout);
+data::ExampleSet retrieval_examples(const TaskConfig& config, Spec& options) {
+  if (data::is_shard_set(config.path))
+    return {config.path, kRetrievalTask, kTwoPassages};
+  data::ExampleSet set(kTwoPassages);
   const auto gather = [&](const std::string& split, const data::Example& example,
                           double) { set.add(split, example); };
   if (data::is_retrieval_table(config.path))
     data::read_retrieval_examples(config.path, gather);
   else
-    data::make_passage_examples(making(config, options), gather);
+    data::make_passage_examples(retrieval_making(config, options), gather);
   return set;
 }
 
-std::unique_ptr<Task> make(const TaskConfig& config, Spec& options) {
-  need_path(kName, config.path);
-  return std::make_unique<Classification>(ClassificationFacts{.name = kName,
+std::unique_ptr<Task> make_retrieval(const TaskConfig& config, Spec& options) {
+  need_path(kRetrievalTask, config.path);
+  return std::make_unique<Classification>(ClassificationFacts{.name = kRetrievalTask,
                                                               .vocabulary = 256,
                                                               .classes = 2,
                                                               .length = config.length,
                                                               .seed = config.seed},
-                                          examples(config, options));
+                                          retrieval_examples(config, options));
 }
 
-const RegisterTask registered({
-    .name = kName,
+const RegisterTask retrieval_registered({
+    .name = kRetrievalTask,
     .summary = "do two texts belong together: AAN tables, passages of a text corpus",
     .metric = "accuracy",
-    .make = make,
+    .make = make_retrieval,
 });
 
 }  // namespace

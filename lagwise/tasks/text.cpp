@@ -12,7 +12,7 @@
 namespace lagwise {
 namespace {
 
-constexpr const char* kName = "text";
+constexpr const char* kTextTask = "text";
 
 data::TextReading reading(const TaskConfig& config, Spec& options) {
   data::TextReading reading;
@@ -25,12 +25,14 @@ data::TextReading reading(const TaskConfig& config, Spec& options) {
   return reading;
 }
 
-std::unique_ptr<Task> make(const TaskConfig& config, Spec& options) {
-  need_path(kName, config.path);
-  ClassificationFacts facts{
-      .name = kName, .vocabulary = 256, .length = config.length, .seed = config.seed};
+std::unique_ptr<Task> make_text(const TaskConfig& config, Spec& options) {
+  need_path(kTextTask, config.path);
+  ClassificationFacts facts{.name = kTextTask,
+                            .vocabulary = 256,
+                            .length = config.length,
+                            .seed = config.seed};
   if (data::is_shard_set(config.path)) {
-    data::ExampleSet set(config.path, kName, {});
+    data::ExampleSet set(config.path, kTextTask, {});
     facts.classes = set.number("classes");
     return std::make_unique<Classification>(facts, std::move(set));
   }
@@ -45,11 +47,11 @@ std::unique_ptr<Task> make(const TaskConfig& config, Spec& options) {
   return std::make_unique<Classification>(facts, std::move(set));
 }
 
-const RegisterTask registered({
-    .name = kName,
+const RegisterTask text_registered({
+    .name = kTextTask,
     .summary = "the class of a text, by its bytes: aclImdb, TSV, CSV",
     .metric = "accuracy",
-    .make = make,
+    .make = make_text,
 });
 
 }  // namespace

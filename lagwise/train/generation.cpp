@@ -10,13 +10,13 @@
 #include <chrono>
 #include <stdexcept>
 
+#include "lagwise/core/clock.h"
 #include "lagwise/models/model.h"
 #include "lagwise/train/judged.h"
 
 namespace lagwise {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Grammars = std::vector<std::unique_ptr<data::Grammar>>;
 
 double seconds_between(Clock::time_point begin, Clock::time_point end) {

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "lagwise/core/clock.h"
 #include "lagwise/models/model.h"
 #include "lagwise/train/evaluation.h"
 #include "lagwise/train/judged.h"
@@ -22,11 +23,6 @@ int64_t resident_bytes() {
   int64_t all = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> all >> resident;
   return resident * sysconf(_SC_PAGESIZE);
-}
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
-      .count();
 }
 
 /// A stream [1, N + 1] as tokens and what comes after each.
@@ -49,7 +45,7 @@ Stream read_stream(const Task& task, const std::string& split, int64_t to) {
 at::Tensor take(Model& model, DecodingState& state, const Stream& stream,
                 StreamPoint& point) {
   const int64_t count = point.end - point.begin;
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = Clock::now();
   const at::Tensor losses =
       cross_entropy(
           model.extend_all(state, stream.tokens.narrow(1, point.begin, count)),

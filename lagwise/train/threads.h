@@ -4,9 +4,6 @@
 
 namespace lagwise {
 
-/// The cores of this machine that the process may run on.
-int64_t usable_cores();
-
 /// From here on torch works with `threads` threads and its BLAS with one: products are
 /// cut for ATen's threads in ops/dense.h, by shape alone.
 void pin_threads(int64_t threads);

@@ -10,7 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "lagwise/core/clock.h"
 #include "lagwise/core/errors.h"
+#include "lagwise/core/machine.h"
 #include "lagwise/data/formats/fnv1a.h"
 #include "lagwise/models/model.h"
 #include "lagwise/train/first_nonfinite.h"
@@ -21,12 +23,6 @@
 
 namespace lagwise {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 /// Real tokens, those of the source too. `patch` numbers of a picture are one token.
 int64_t tokens_of(const Batch& batch, int64_t patch) {

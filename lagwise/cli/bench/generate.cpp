@@ -11,6 +11,7 @@
 #include "lagwise/cli/bench/rows.h"
 #include "lagwise/cli/bench/verbs.h"
 #include "lagwise/cli/checks.h"
+#include "lagwise/core/machine.h"
 
 namespace lagwise::cli {
 namespace {
@@ -19,14 +20,14 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kOurs = "linear sine_spe";
 
-struct Flags {
+struct BenchGenerateFlags {
   bool json = false, quick = false;
   int threads = 0;
   std::string only;
   std::vector<int64_t> contexts = bench::GeneratePlan().contexts;
 };
 
-Json row_json(const bench::BenchRow& row) {
+Json decoding_row_json(const bench::BenchRow& row) {
   Json json = {{"case", row.name},
                {"context", row.n},
                {"threads", row.threads},
@@ -75,7 +76,7 @@ class Printer {
         "context", kOurs, "against", "", "ratio");
   }
   void print_json(const bench::BenchRow& row) const {
-    fmt::print("{}\n  {}", first_ ? "" : ",", row_json(row).dump());
+    fmt::print("{}\n  {}", first_ ? "" : ",", decoding_row_json(row).dump());
   }
   static void print_line(const bench::BenchRow& row) {
     fmt::print(
@@ -89,10 +90,10 @@ class Printer {
   bool json_, first_ = true;
 };
 
-void run(const Flags& flags) {
-  bench::keep_freed_memory();
+void run_generate_bench(const BenchGenerateFlags& flags) {
+  keep_freed_memory();
   bench::GeneratePlan plan;
-  plan.threads = flags.threads > 0 ? flags.threads : bench::machine_cores();
+  plan.threads = flags.threads > 0 ? flags.threads : usable_cores();
   plan.quick = flags.quick;
   plan.only = flags.only;
   plan.contexts = flags.contexts;
@@ -111,7 +112,7 @@ void add_generate_bench(CLI::App& bench) {
       "generate",
       "Time writing one token after ever longer contexts, with state, cache and "
       "neither");
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<BenchGenerateFlags>();
   verb->add_flag("--json", flags->json,
                  "Print a JSON array of rows instead of a table");
   verb->add_flag("--quick", flags->quick, "Measure a small model at short contexts");
@@ -125,7 +126,7 @@ void add_generate_bench(CLI::App& bench) {
       ->delimiter(',')
       ->check(whole_number(16, 1048576))
       ->capture_default_str();
-  verb->callback([flags] { run(*flags); });
+  verb->callback([flags] { run_generate_bench(*flags); });
 }
 
 }  // namespace lagwise::cli

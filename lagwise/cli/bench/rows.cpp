@@ -7,6 +7,7 @@
 
 #include "bench/crossover.h"
 #include "bench/timing.h"
+#include "lagwise/core/machine.h"
 
 namespace lagwise::cli {
 
@@ -103,7 +104,7 @@ void RowPrinter::print_line(const bench::BenchRow& row, const std::string& under
       "{:>4.0f}% {:>8}\n",
       row.n, row.heads, row.d, row.e, row.threads, row.ours_ms, row.baseline,
       row.baseline_ms, row.ratio, row.weak_baseline ? '!' : ' ', row.gflops,
-      100 * row.fraction, bench::human_bytes(row.extra_bytes));
+      100 * row.fraction, human_bytes(row.extra_bytes));
   if (!under.empty()) fmt::print("   {}\n", under);
 }
 

@@ -11,11 +11,12 @@
 #include "lagwise/cli/bench/rows.h"
 #include "lagwise/cli/bench/verbs.h"
 #include "lagwise/cli/checks.h"
+#include "lagwise/core/machine.h"
 
 namespace lagwise::cli {
 namespace {
 
-struct Flags {
+struct BenchTrainFlags {
   bool json = false, quick = false;
   int threads = 0;
   std::vector<int64_t> lengths = bench::TrainPlan().lengths;
@@ -28,13 +29,13 @@ std::string describe(const bench::BenchRow& row, double tokens) {
                        tokens / row.ours_ms, row.note);
   return fmt::format("{:.0f} tokens/s; the baseline {:.0f}, {} of memory",
                      tokens / row.ours_ms, tokens / row.baseline_ms,
-                     bench::human_bytes(row.baseline_bytes));
+                     human_bytes(row.baseline_bytes));
 }
 
-void run(const Flags& flags) {
-  bench::keep_freed_memory();
+void run_train_bench(const BenchTrainFlags& flags) {
+  keep_freed_memory();
   bench::TrainPlan plan;
-  plan.threads = flags.threads > 0 ? flags.threads : bench::machine_cores();
+  plan.threads = flags.threads > 0 ? flags.threads : usable_cores();
   plan.lengths = flags.lengths;
   plan.quick = flags.quick;
   plan.progress = show_progress;
@@ -53,7 +54,7 @@ void run(const Flags& flags) {
 void add_train_bench(CLI::App& bench) {
   CLI::App* verb = bench.add_subcommand(
       "train", "Time whole training steps against materialised SPE in plain torch");
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<BenchTrainFlags>();
   verb->add_flag("--json", flags->json,
                  "Print a JSON array of rows instead of a table");
   verb->add_flag("--quick", flags->quick,
@@ -66,7 +67,7 @@ void add_train_bench(CLI::App& bench) {
       ->delimiter(',')
       ->check(whole_number(16, 65536))
       ->capture_default_str();
-  verb->callback([flags] { run(*flags); });
+  verb->callback([flags] { run_train_bench(*flags); });
 }
 
 }  // namespace lagwise::cli

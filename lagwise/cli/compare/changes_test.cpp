@@ -1,7 +1,7 @@
 // `lagwise compare` in a folder that holds runs already: it never takes a run of
 // another recipe for one of this. No test here trains: --minutes is 0 throughout.
 
-#include "lagwise/cli/compare/changes.h"
+#include "lagwise/study/compare/changes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 #include <filesystem>
 
 #include "lagwise/cli/testing_program.h"
-#include "lagwise/cli/testing_runs.h"
 #include "lagwise/cli/verbs.h"
+#include "lagwise/study/testing_runs.h"
 
 namespace lagwise::cli {
 namespace {
@@ -27,7 +27,7 @@ class Compared : public ::testing::Test {
  protected:
   Compared() { put_cell({}); }
 
-  Cell cell(const std::vector<std::string>& set) const {
+  GridCell cell(const std::vector<std::string>& set) const {
     CompareRequest request = corpus.request("none");
     request.set = set;
     return plan_cells(request).at(0);
@@ -36,7 +36,7 @@ class Compared : public ::testing::Test {
   void put_cell(const std::vector<std::string>& set) const {
     CompareRequest request = corpus.request("none");
     request.set = set;
-    const Cell planned = cell(set);
+    const GridCell planned = cell(set);
     put_run(folder(), planned.recipe_for(request, 0), true, 2.5, planned.data_hash);
     put(folder() + "/eval/compare.json",
         "{\n  \"lengths\": \"1x,2x,4x\",\n  \"windows\": 64,\n  \"examples\": 0,\n"

@@ -10,12 +10,12 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "lagwise/cli/compare/changes.h"
 #include "lagwise/cli/program.h"
-#include "lagwise/cli/run_summary.h"
 #include "lagwise/cli/terminal/stop_signal.h"
 #include "lagwise/core/errors.h"
 #include "lagwise/data/formats/atomic_file.h"
+#include "lagwise/study/compare/changes.h"
+#include "lagwise/study/run_summary.h"
 #include "lagwise/train/run_folder.h"
 
 namespace lagwise::cli {
@@ -33,14 +33,14 @@ std::string text_of_file(const std::string& file) {
 }  // namespace
 
 CompareRunner::CompareRunner(const CompareRequest& request,
-                             const std::vector<Cell>& cells, RunnerOptions options,
+                             const std::vector<GridCell>& cells, RunnerOptions options,
                              CompareLedger& ledger)
     : request_(request),
       cells_(cells),
       options_(std::move(options)),
       ledger_(ledger),
       counted_(std::chrono::steady_clock::now()) {
-  for (const Cell& cell : cells)
+  for (const GridCell& cell : cells)
     for (int64_t seed = 0; seed < request.seeds; ++seed)
       states_[{cell.name, seed}] = found(cell, seed);
 }
@@ -57,7 +57,7 @@ std::string CompareRunner::marker() const {
 
 /// A run that diverged would diverge again; other failures get another chance, and so
 /// does what was another run than the one that is asked for now.
-CompareRunner::State CompareRunner::found(const Cell& cell, int64_t seed) {
+CompareRunner::State CompareRunner::found(const GridCell& cell, int64_t seed) {
   const Job job{&cell, seed};
   const std::string folder = cell.folder(request_.out, seed);
   const bool begun = fs::exists(run_file(folder, "recipe.toml")) &&
@@ -75,18 +75,18 @@ CompareRunner::State CompareRunner::found(const Cell& cell, int64_t seed) {
   return judged && whole ? State::done : State::waiting;
 }
 
-CompareRunner::State CompareRunner::state(const Cell& cell, int64_t seed) const {
+CompareRunner::State CompareRunner::state(const GridCell& cell, int64_t seed) const {
   return states_.at({cell.name, seed});
 }
 
-const Cell* CompareRunner::chosen(size_t group) const {
-  std::vector<const Cell*> all;
-  for (const Cell& cell : cells_)
+const GridCell* CompareRunner::chosen(size_t group) const {
+  std::vector<const GridCell*> all;
+  for (const GridCell& cell : cells_)
     if (cell.group == group) all.push_back(&cell);
   if (all.size() == 1) return all[0];
-  const Cell* best = nullptr;
+  const GridCell* best = nullptr;
   double lowest = INFINITY;
-  for (const Cell* cell : all) {
+  for (const GridCell* cell : all) {
     const State state = states_.at({cell->name, 0});
     if (state == State::waiting || state == State::running) return nullptr;
     if (state == State::failed) continue;
@@ -113,7 +113,7 @@ int64_t CompareRunner::done() const {
 
 bool CompareRunner::next(Job& job) const {
   for (int64_t seed = 0; seed < request_.seeds; ++seed)
-    for (const Cell& cell : cells_) {
+    for (const GridCell& cell : cells_) {
       if (!cell.not_served.empty() || state(cell, seed) != State::waiting) continue;
       if (seed > 0 && chosen(cell.group) != &cell) continue;
       job = {&cell, seed};
@@ -131,7 +131,7 @@ std::string CompareRunner::log_of(const Job& job) const {
 }
 
 /// A run that goes on keeps the threads it began with, whatever --jobs is now.
-std::vector<std::string> CompareRunner::train_words(const Cell& cell,
+std::vector<std::string> CompareRunner::train_words(const GridCell& cell,
                                                     int64_t seed) const {
   const std::string begun = run_file(cell.folder(request_.out, seed), "recipe.toml");
   const bool anew = !changes_of(cell, request_, seed).empty();

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "lagwise/cli/child.h"
-#include "lagwise/cli/compare/ledger.h"
-#include "lagwise/cli/compare/plan.h"
+#include "lagwise/study/compare/ledger.h"
+#include "lagwise/study/compare/plan.h"
 
 namespace lagwise::cli {
 
@@ -35,17 +35,17 @@ struct RunnerOptions {
 /// in the folders, and the next one goes on from there.
 class CompareRunner {
  public:
-  CompareRunner(const CompareRequest& request, const std::vector<Cell>& cells,
+  CompareRunner(const CompareRequest& request, const std::vector<GridCell>& cells,
                 RunnerOptions options, CompareLedger& ledger);
 
   /// Interrupted after Ctrl-C, when all runs have saved.
   void run();
 
   enum class State { waiting, running, done, failed };
-  State state(const Cell& cell, int64_t seed) const;
+  State state(const GridCell& cell, int64_t seed) const;
 
   /// The cell of a group whose learning rate won; null: not known yet.
-  const Cell* chosen(size_t group) const;
+  const GridCell* chosen(size_t group) const;
 
   int64_t asked() const;  ///< runs in all
   int64_t done() const;   ///< of them
@@ -53,16 +53,16 @@ class CompareRunner {
  private:
   enum class Stage { train, judge, decode };
   struct Job {
-    const Cell* cell;
+    const GridCell* cell;
     int64_t seed;
     Stage stage = Stage::train;
     int attempts = 1;
     std::unique_ptr<Child> child = nullptr;
   };
 
-  State found(const Cell& cell, int64_t seed);
+  State found(const GridCell& cell, int64_t seed);
   bool next(Job& job) const;
-  std::vector<std::string> train_words(const Cell& cell, int64_t seed) const;
+  std::vector<std::string> train_words(const GridCell& cell, int64_t seed) const;
   void start(Job& job);
   bool advance(Job& job);  // false: it is over
   bool over(Job& job, State state);
@@ -75,7 +75,7 @@ class CompareRunner {
   std::string marker() const;
 
   const CompareRequest& request_;
-  const std::vector<Cell>& cells_;
+  const std::vector<GridCell>& cells_;
   RunnerOptions options_;
   CompareLedger& ledger_;
   std::map<std::pair<std::string, int64_t>, State> states_;  // by cell and seed

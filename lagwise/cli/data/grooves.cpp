@@ -40,7 +40,7 @@ void write_midi(const GrooveFlags& flags, const std::string& set, ProgressLine& 
   line.clear();
 }
 
-void run(const GrooveFlags& flags) {
+void prepare_grooves(const GrooveFlags& flags) {
   data::NewFolder set(flags.out);
   ProgressLine line;
   const data::MusicCorpus corpus = data::make_groove_corpus(
@@ -81,7 +81,7 @@ void add_data_grooves(CLI::App& data) {
   verb->add_option("--out", flags->out, "Write the set to this folder")
       ->required()
       ->check(file_name());
-  verb->callback([flags] { run(*flags); });
+  verb->callback([flags] { prepare_grooves(*flags); });
 }
 
 }  // namespace lagwise::cli

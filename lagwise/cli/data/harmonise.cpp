@@ -9,11 +9,11 @@
 namespace lagwise::cli {
 namespace {
 
-struct Flags {
+struct HarmoniseFlags {
   std::string out, path;
 };
 
-void run(const Flags& flags) {
+void prepare_harmonise(const HarmoniseFlags& flags) {
   prepare_examples({.out = flags.out,
                     .task = "harmonise",
                     .manifest = {"chorales from " + flags.path,
@@ -32,10 +32,10 @@ void run(const Flags& flags) {
 void add_data_harmonise(CLI::App& verb) {
   CLI::App* app = verb.add_subcommand(
       "harmonise", "Chorales, a soprano and three voices: Jsb16thSeparated.json");
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<HarmoniseFlags>();
   add_path(*app, flags->path, "The file, or the folder that holds it")->required();
   add_out(*app, flags->out);
-  app->callback([flags] { run(*flags); });
+  app->callback([flags] { prepare_harmonise(*flags); });
 }
 
 }  // namespace lagwise::cli

@@ -10,12 +10,12 @@
 namespace lagwise::cli {
 namespace {
 
-struct Flags {
+struct ImagesFlags {
   std::string out;
   data::ImageReading reading;
 };
 
-void run(const Flags& flags) {
+void prepare_images(const ImagesFlags& flags) {
   prepare_examples(
       {.out = flags.out,
        .task = "images",
@@ -35,7 +35,7 @@ void run(const Flags& flags) {
 void add_data_images(CLI::App& verb) {
   CLI::App* app = verb.add_subcommand(
       "images", "Images as sequences of pixels: CIFAR-10 (binary), MNIST");
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<ImagesFlags>();
   add_path(*app, flags->reading.path, "The folder with the files")->required();
   add_out(*app, flags->out);
   app->add_option("--patch", flags->reading.patch,
@@ -50,7 +50,7 @@ void add_data_images(CLI::App& verb) {
       ->check(fraction())
       ->capture_default_str()
       ->type_name("FRACTION");
-  app->callback([flags] { run(*flags); });
+  app->callback([flags] { prepare_images(*flags); });
 }
 
 }  // namespace lagwise::cli

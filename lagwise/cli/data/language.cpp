@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kPiece = 1 << 20;  // bytes of a sequence; training joins them again
 
-struct Flags {
+struct LanguageFlags {
   std::string out, path;
   double valid = 0.05, test = 0.05;
 };
@@ -60,7 +60,7 @@ void print_files(const std::string& path, const data::ByteCorpus& corpus) {
   fmt::print("read {} of {} files:{}\n", read.size(), all, names);
 }
 
-void run(const Flags& flags) {
+void prepare_language(const LanguageFlags& flags) {
   const data::ByteCorpus corpus(flags.path, flags.valid, flags.test);
   PreparedSet set(flags.out, "language");
   {
@@ -78,7 +78,7 @@ void run(const Flags& flags) {
 void add_data_language(CLI::App& verb) {
   CLI::App* app =
       verb.add_subcommand("language", "Text as bytes: any text files, WikiText");
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<LanguageFlags>();
   add_path(*app, flags->path, "A file, or a folder of them")->required();
   add_out(*app, flags->out);
   const auto part = [&](const char* name, double& value, const char* what) {
@@ -89,7 +89,7 @@ void add_data_language(CLI::App& verb) {
   };
   part("--valid", flags->valid, "The part of a corpus without splits to validate on");
   part("--test", flags->test, "The part, its end, to test on");
-  app->callback([flags] { run(*flags); });
+  app->callback([flags] { prepare_language(*flags); });
 }
 
 }  // namespace lagwise::cli

@@ -14,14 +14,14 @@
 namespace lagwise::cli {
 namespace {
 
-struct Flags {
+struct ListopsFlags {
   std::string out, path;
   data::ListopsMaking making{
       .train = 96000, .valid = 2000, .test = 2000, .seed = 0, .rules = {}};
   bool tsv = false;
 };
 
-std::string source_of(const Flags& flags) {
+std::string source_of(const ListopsFlags& flags) {
   if (!flags.path.empty()) return "ListOps from " + flags.path;
   const data::ListopsRules& rules = flags.making.rules;
   return fmt::format(
@@ -32,7 +32,7 @@ std::string source_of(const Flags& flags) {
       rules.shorter_than - 1);
 }
 
-void make_set(const Flags& flags) {
+void make_set(const ListopsFlags& flags) {
   prepare_examples(
       {.out = flags.out,
        .task = "listops",
@@ -47,7 +47,7 @@ void make_set(const Flags& flags) {
 }
 
 /// The same rows as the set, as the Long Range Arena's own tables.
-void make_tables(const Flags& flags) {
+void make_tables(const ListopsFlags& flags) {
   const StopSignal listening;
   data::NewFolder folder(flags.out);
   data::ListopsGenerator generator(flags.making.seed, flags.making.rules);
@@ -69,7 +69,7 @@ void make_tables(const Flags& flags) {
 void add_data_listops(CLI::App& verb) {
   CLI::App* app = verb.add_subcommand(
       "listops", "ListOps: made by the rules of the Long Range Arena, or its tables");
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<ListopsFlags>();
   data::ListopsMaking& making = flags->making;
   CLI::Option* path = add_path(*app, flags->path,
                                "Tables to read, a folder or a file; none: make rows");

@@ -19,7 +19,7 @@ struct MidiFlags {
   int transpose = 0;
 };
 
-void run(const MidiFlags& flags) {
+void prepare_midi(const MidiFlags& flags) {
   data::NewFolder set(flags.out);
   ProgressLine line;
   data::MidiReport report;
@@ -61,7 +61,7 @@ void add_data_midi(CLI::App& data) {
   verb->add_option("--out", flags->out, "Write the set to this folder")
       ->required()
       ->check(file_name());
-  verb->callback([flags] { run(*flags); });
+  verb->callback([flags] { prepare_midi(*flags); });
 }
 
 }  // namespace lagwise::cli

@@ -13,13 +13,13 @@
 namespace lagwise::cli {
 namespace {
 
-struct Flags {
+struct PathfinderFlags {
   std::string out, path;
   data::PathfinderMaking making{
       .train = 160000, .valid = 20000, .test = 20000, .seed = 0, .rules = {}};
 };
 
-std::string source_of(const Flags& flags) {
+std::string source_of(const PathfinderFlags& flags) {
   if (!flags.path.empty()) return "Pathfinder from " + flags.path;
   return fmt::format(
       "Pathfinder, made: {} train, {} valid, {} test, seed {}, contours of {}",
@@ -27,7 +27,7 @@ std::string source_of(const Flags& flags) {
       flags.making.rules.contour_length);
 }
 
-void run(const Flags& flags) {
+void prepare_pathfinder(const PathfinderFlags& flags) {
   prepare_examples({.out = flags.out,
                     .task = "pathfinder",
                     .manifest = {source_of(flags), "pathfinder", 256, {}, {}},
@@ -48,7 +48,7 @@ void add_data_pathfinder(CLI::App& verb) {
   CLI::App* app = verb.add_subcommand(
       "pathfinder",
       "Pathfinder: made by the rules of the Long Range Arena, or its images");
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<PathfinderFlags>();
   data::PathfinderMaking& making = flags->making;
   CLI::Option* path =
       add_path(*app, flags->path, "A folder with metadata and imgs; none: make images");
@@ -63,7 +63,7 @@ void add_data_pathfinder(CLI::App& verb) {
   number("--seed", making.seed, 0, INT32_MAX, "The same seed gives the same images");
   number("--contour", making.rules.contour_length, 3, 16,
          "Paddles of a long snake: 14 is hard, 9 intermediate, 6 easy");
-  app->callback([flags] { run(*flags); });
+  app->callback([flags] { prepare_pathfinder(*flags); });
 }
 
 }  // namespace lagwise::cli

@@ -12,7 +12,7 @@
 namespace lagwise::cli {
 namespace {
 
-struct Flags {
+struct RetrievalFlags {
   std::string out;
   data::PassageMaking making{.path = "",
                              .train = 10000,
@@ -28,7 +28,7 @@ std::string source_of(const data::PassageMaking& making, bool tables) {
                      making.path, making.seed);
 }
 
-void run(const Flags& flags) {
+void prepare_retrieval(const RetrievalFlags& flags) {
   const bool tables = data::is_retrieval_table(flags.making.path);
   prepare_examples(
       {.out = flags.out,
@@ -49,7 +49,7 @@ void run(const Flags& flags) {
 void add_data_retrieval(CLI::App& verb) {
   CLI::App* app = verb.add_subcommand(
       "retrieval", "Pairs of texts: AAN's tables, or passages of a text corpus");
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<RetrievalFlags>();
   data::PassageMaking& making = flags->making;
   add_path(*app, making.path, "Tables (.tsv), or text: WikiText, a folder of .txt")
       ->required();
@@ -66,7 +66,7 @@ void add_data_retrieval(CLI::App& verb) {
   number("--test", making.test, 0, 100000000, "Pairs to make for the split test");
   number("--length", making.length, 1, 1000000, "Bytes of a passage to make");
   number("--seed", making.seed, 0, INT32_MAX, "The same seed makes the same pairs");
-  app->callback([flags] { run(*flags); });
+  app->callback([flags] { prepare_retrieval(*flags); });
 }
 
 }  // namespace lagwise::cli

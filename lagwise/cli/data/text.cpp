@@ -13,12 +13,12 @@ namespace {
 
 constexpr int64_t kMostClasses = 1000;  // that a table may name
 
-struct Flags {
+struct TextFlags {
   std::string out;
   data::TextReading reading;
 };
 
-void run(const Flags& flags) {
+void prepare_text(const TextFlags& flags) {
   prepare_examples(
       {.out = flags.out,
        .task = "text",
@@ -41,7 +41,7 @@ void run(const Flags& flags) {
 void add_data_text(CLI::App& verb) {
   CLI::App* app = verb.add_subcommand(
       "text", "Labelled text, by its bytes: aclImdb's folders, TSV, CSV");
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<TextFlags>();
   add_path(*app, flags->reading.path, "A folder or a table")->required();
   add_out(*app, flags->out);
   app->add_option("--valid", flags->reading.valid,
@@ -57,7 +57,7 @@ void add_data_text(CLI::App& verb) {
       ->type_name("NAME");
   app->add_option("--label", flags->reading.label_column, "The column with the label")
       ->type_name("NAME");
-  app->callback([flags] { run(*flags); });
+  app->callback([flags] { prepare_text(*flags); });
 }
 
 }  // namespace lagwise::cli

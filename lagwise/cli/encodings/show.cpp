@@ -16,17 +16,17 @@
 #include <vector>
 
 #include "lagwise/cli/checks.h"
-#include "lagwise/cli/report/kernel_chart.h"
 #include "lagwise/cli/terminal/progress.h"
 #include "lagwise/core/map_by_lag.h"
 #include "lagwise/data/formats/atomic_file.h"
 #include "lagwise/encodings/kernel_by_lag.h"
 #include "lagwise/report/page.h"
+#include "lagwise/study/report/kernel_chart.h"
 
 namespace lagwise::cli {
 namespace {
 
-struct Flags {
+struct ShowEncodingFlags {
   std::string text, html;
   int length = 512, heads = 4, dim = 32, draws = 32, seed = 1;
 };
@@ -40,8 +40,8 @@ std::string text_shown(const std::string& text) {
   return text;
 }
 
-Kernel shown_kernel(const Flags& flags, const std::string& text, int64_t lags,
-                    Progress& progress) {
+Kernel shown_kernel(const ShowEncodingFlags& flags, const std::string& text,
+                    int64_t lags, Progress& progress) {
   const auto encoding = make_encoding(
       text, {.heads = flags.heads, .dim = flags.dim, .seed = uint64_t(flags.seed)});
   return kernel_of(*encoding, {0, 1, encoding->layer(0, 1)},
@@ -64,7 +64,7 @@ bool reaches(Encoding& encoding, int64_t lags) {
 }
 
 /// As far as the encoding reaches: a table of positions or lags may end before.
-int64_t reach_of(const Flags& flags) {
+int64_t reach_of(const ShowEncodingFlags& flags) {
   const auto encoding =
       make_encoding(flags.text, {.heads = flags.heads, .dim = flags.dim});
   const int64_t most = kBeyond * flags.length;
@@ -105,7 +105,7 @@ bool has_option(const std::string& text, const std::string& key) {
 /// Where the number of realizations can be chosen: the spread of the kernel over draws,
 /// root mean square over lags below 64 and heads, which falls as R^-1/2 for independent
 /// ones.
-report::Chart spread_chart(const Flags& flags, Progress& progress) {
+report::Chart spread_chart(const ShowEncodingFlags& flags, Progress& progress) {
   report::Series measured{"measured", {}, {}}, half{"R^-1/2", {}, {}};
   for (int64_t r = 8; r <= 512; r *= 2) {
     const Kernel kernel =
@@ -123,7 +123,7 @@ report::Chart spread_chart(const Flags& flags, Progress& progress) {
 
 /// How close the kernel of one draw comes to a function of the lag that falls with it,
 /// mean over heads.
-std::string measures(const Flags& flags, int64_t reach) {
+std::string measures(const ShowEncodingFlags& flags, int64_t reach) {
   const auto encoding = make_encoding(
       flags.text,
       {.heads = flags.heads, .dim = flags.dim, .seed = uint64_t(flags.seed)});
@@ -181,7 +181,7 @@ std::string table_text(const report::Chart& chart, const report::Table& table) {
   return text + "\n";
 }
 
-report::Page kernel_page(const Flags& flags, const std::string& note,
+report::Page kernel_page(const ShowEncodingFlags& flags, const std::string& note,
                          const std::vector<report::Chart>& charts) {
   report::Page page{flags.text, note, {}, {}, "Made by lagwise encodings show."};
   report::Section section;
@@ -192,7 +192,7 @@ report::Page kernel_page(const Flags& flags, const std::string& note,
   return page;
 }
 
-void run(Flags flags) {
+void show_encoding(ShowEncodingFlags flags) {
   if (!flags.html.empty()) data::check_replaceable(flags.html);
   flags.text = text_shown(flags.text);
   const c10::InferenceMode no_graph;
@@ -225,7 +225,7 @@ void run(Flags flags) {
 void add_encodings_show(CLI::App& encodings) {
   CLI::App* verb = encodings.add_subcommand(
       "show", "Draw what an encoding makes of the lag, far beyond the training length");
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<ShowEncodingFlags>();
   verb->add_option("encoding", flags->text, "Its name and options, such as lrpe:p=dct")
       ->required();
   verb->add_option("--html", flags->html, "Write a self-contained page to this file")
@@ -245,7 +245,7 @@ void add_encodings_show(CLI::App& encodings) {
   verb->add_option("--seed", flags->seed, "Draw from this seed, 0 to 1000000")
       ->check(whole_number(0, 1000000))
       ->capture_default_str();
-  verb->callback([flags] { run(*flags); });
+  verb->callback([flags] { show_encoding(*flags); });
 }
 
 }  // namespace lagwise::cli

@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "lagwise/cli/checks.h"
-#include "lagwise/cli/generate/card.h"
 #include "lagwise/cli/generate/music.h"
+#include "lagwise/study/card.h"
 
 namespace lagwise::cli {
 namespace {
@@ -103,7 +103,6 @@ Json notes_json(const data::NoteStatistics& notes) {
 }  // namespace
 
 void add_continuation_flags(CLI::App& verb, ContinuationFlags& flags) {
-  constexpr int kMost = 1 << 30;
   CLI::Option* asked =
       verb.add_option("--continuations", flags.count,
                       "Instead, of music: go on from the beginnings of so many pieces, "
@@ -114,10 +113,10 @@ void add_continuation_flags(CLI::App& verb, ContinuationFlags& flags) {
   };
   add("--prompt-tokens", flags.prompt,
       "Tokens of a piece that are given; a quarter of the training length unless given")
-      ->check(whole_number(1, kMost));
+      ->check(whole_number(1, kMostCount));
   add("--length", flags.length,
       "Tokens to write; up to four times the training length unless given")
-      ->check(whole_number(1, kMost));
+      ->check(whole_number(1, kMostCount));
   add("--temperature", flags.temperature, "Of drawing tokens; 0: the most likely")
       ->check(number(0, 1000))
       ->capture_default_str();
@@ -126,7 +125,7 @@ void add_continuation_flags(CLI::App& verb, ContinuationFlags& flags) {
       ->check(number(0, 1))
       ->capture_default_str();
   add("--seed", flags.seed, "Of chance: the same seed, the same music")
-      ->check(whole_number(0, kMost))
+      ->check(whole_number(0, kMostCount))
       ->capture_default_str();
   add("--save", flags.save, "Also write each as MIDI and a card to this folder")
       ->check(file_name());

@@ -11,7 +11,7 @@ namespace {
 
 /// Of "2x", "0.5x" or "800".
 int64_t length_of(const std::string& word, int64_t trained) {
-  constexpr double kMost = 1e9;
+  constexpr double kLongest = 1e9;
   const bool relative = word.ends_with('x');
   const char* last = word.data() + word.size() - (relative ? 1 : 0);
   double number = 0;
@@ -19,7 +19,7 @@ int64_t length_of(const std::string& word, int64_t trained) {
   const double tokens = std::floor(relative ? number * double(trained) : number);
   const bool whole = relative || number == tokens;
   if (word.empty() || error != std::errc() || end != last || !whole ||
-      !(tokens >= 1 && tokens <= kMost))
+      !(tokens >= 1 && tokens <= kLongest))
     throw std::invalid_argument(
         "--lengths: expected multiples of the training length such as 2x, numbers of "
         "tokens such as 800, or none; got '" +

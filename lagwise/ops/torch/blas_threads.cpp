@@ -23,4 +23,13 @@ void set_blas_threads(int threads) {
   if (set) set(threads);
 }
 
+bool has_openblas() {
+  return openblas<void (*)(int)>("openblas_set_num_threads") != nullptr;
+}
+
+std::string blas_name() {
+  if (const auto config = openblas<char* (*)()>("openblas_get_config")) return config();
+  return "not OpenBLAS (torch baselines are slow; install libopenblas0-pthread)";
+}
+
 }  // namespace lagwise::ops

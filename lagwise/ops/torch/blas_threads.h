@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 namespace lagwise::ops {
 
 /// Threads of OpenBLAS's own pool; 1 where torch was loaded with another BLAS.
@@ -12,5 +14,10 @@ int blas_threads();
 
 /// Sets them; nothing happens with another BLAS.
 void set_blas_threads(int threads);
+
+/// "OpenBLAS 0.3.21 ...", or a warning that the matrix product is another one, which
+/// makes every torch baseline slow.
+std::string blas_name();
+bool has_openblas();
 
 }  // namespace lagwise::ops

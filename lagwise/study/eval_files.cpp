@@ -1,0 +1,81 @@
+#include "lagwise/study/eval_files.h"
+
+#include <filesystem>
+
+#include "lagwise/data/formats/atomic_file.h"
+#include "lagwise/study/run_files.h"
+
+namespace lagwise {
+namespace {
+
+Json parts_json(const std::vector<PositionLoss>& parts) {
+  Json array = Json::array();
+  for (const PositionLoss& part : parts)
+    array.push_back({{"begin", part.begin},
+                     {"end", part.end},
+                     {"loss", part.loss},
+                     {"error", part.error},
+                     {"restart", part.restart},
+                     {"restart_error", part.restart_error},
+                     {"difference", part.difference},
+                     {"difference_error", part.difference_error}});
+  return array;
+}
+
+}  // namespace
+
+std::string eval_name(const std::string& kind, const std::string& split,
+                      const EvalPart& part) {
+  std::string name = kind + "-" + split;
+  if (!part.data_hash.empty()) name += "~data=" + part.data_hash;
+  if (part.examples > 0) name += "~examples=" + std::to_string(part.examples);
+  return name;
+}
+
+Json metric_json(const Evaluation& found, int64_t step, int64_t of_all) {
+  return {{"split", found.split},       {"metric", found.metric},
+          {"value", found.value},       {"loss", found.loss},
+          {"examples", found.examples}, {"of", of_all},
+          {"targets", found.targets},   {"step", step},
+          {"more", Json(found.more)}};
+}
+
+Json position_json(const LossByPosition& found, int64_t step) {
+  return {{"split", found.split},
+          {"trained", found.trained},
+          {"length", found.length},
+          {"windows", found.windows},
+          {"step", step},
+          {"buckets", parts_json(found.buckets)},
+          {"spans", parts_json(found.spans)}};
+}
+
+Json stream_json(const LossAlongStream& found, int64_t step) {
+  Json points = Json::array();
+  for (const StreamPoint& point : found.points)
+    points.push_back({{"begin", point.begin},
+                      {"end", point.end},
+                      {"loss", point.loss},
+                      {"restart", point.restart},
+                      {"tokens_per_second", point.tokens_per_second},
+                      {"state_bytes", point.state_bytes},
+                      {"resident_bytes", point.resident_bytes}});
+  return {{"split", found.split},
+          {"trained", found.trained},
+          {"to", found.points.empty() ? 0 : found.points.back().end},
+          {"chunk", found.chunk},
+          {"step", step},
+          {"stopped", found.stopped},
+          {"points", points}};
+}
+
+std::string write_eval(const std::string& run, const std::string& name,
+                       const Json& json) {
+  const std::filesystem::path folder = std::filesystem::path(run) / "eval";
+  std::filesystem::create_directories(folder);
+  const std::string file = (folder / (name + ".json")).string();
+  data::replace_file(file, json.dump(2) + "\n");
+  return file;
+}
+
+}  // namespace lagwise

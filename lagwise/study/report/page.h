@@ -1,0 +1,32 @@
+#pragma once
+
+#include <vector>
+
+#include "lagwise/report/page.h"
+#include "lagwise/study/run_record.h"
+
+namespace lagwise {
+
+/// Everything `lagwise report` shows of runs.
+report::Page report_page(const std::vector<RunRecord>& runs);
+
+// The sections of the page. A section with nothing to show has no blocks.
+
+report::Section runs_section(const std::vector<RunRecord>& runs);
+report::Section training_section(const std::vector<RunRecord>& runs);
+report::Section length_section(const std::vector<RunRecord>& runs);
+report::Section music_section(const std::vector<RunRecord>& runs);
+report::Section kernels_section(const std::vector<RunRecord>& runs);
+report::Section samples_section(const std::vector<RunRecord>& runs);
+
+/// How much of the past a loss by position is of: all, or the restart line's.
+enum class Past { whole, restarted };
+
+/// The loss of the targets up to k training lengths, from the length measured before.
+/// NaN where it was not measured.
+double loss_at(const RunRecord& run, int64_t k, Past past = Past::whole);
+
+/// Curves with at most `most` points each: means of neighbours.
+void thin(report::Series& series, size_t most = 300);
+
+}  // namespace lagwise
