@@ -4,7 +4,7 @@
 #include <string>
 
 #include "bench/materialised_spe.h"
-#include "lagwise/encodings/encoding.h"
+#include "lagwise/encodings/row_tables.h"
 
 namespace lagwise::bench {
 namespace {
@@ -32,15 +32,15 @@ class MaterialisedEncoding : public Encoding {
     const MaterialisedCodes codes =
         materialised_codes({p[0].second, p[1].second, p[2].second, {}}, queries,
                            width(), given(draw, "sine_spe.z"));
-    return {{codes.queries, codes.keys}, draw};
+    return {draw, std::make_shared<RowTables>(codes.queries, codes.keys)};
   }
 
   Encoded encode(const at::Tensor& q, const at::Tensor& k, const Code& code,
                  const Layer& layer, const Placement&) override {
     const at::Tensor gate = layer.own.empty() ? at::Tensor() : layer["gate"];
-    const auto [q_out, k_out] =
-        materialised_filter(q, k, {code.tensors[0], code.tensors[1]}, gate,
-                            given(code.draw, "sine_spe.gate"));
+    const auto& codes = *code.as<RowTables>();
+    const auto [q_out, k_out] = materialised_filter(
+        q, k, {codes.queries, codes.keys}, gate, given(code.draw, "sine_spe.gate"));
     return {q_out, k_out};
   }
 

@@ -75,6 +75,17 @@ Traits traits_of(const ConvSpeOptions& options) {
   return traits;
 }
 
+/// Samples of the noise, and what is made of them.
+struct NoiseWindow : Prepared {
+  int64_t bytes() const override { return bytes_of(z) + bytes_of(eps) + bytes_of(row); }
+
+  Tensor z;                      ///< [H, D, samples.., R]
+  int64_t first = 0, drawn = 0;  ///< positions in a stream: of the first sample, after
+                                 ///<   the last one drawn; 0, 0: samples were given
+  Tensor eps;                    ///< of the gates of all layers, [layers, H, D, R]
+  Tensor row;                    ///< codes of a single row, [H, D, 2, R]
+};
+
 class ConvSpe : public Encoding {
  public:
   ConvSpe(const ConvSpeOptions& options, const HeadShape& shape)
@@ -105,31 +116,35 @@ class ConvSpe : public Encoding {
   Code code(const Placement& at, const Draw& draw, int64_t queries, int64_t keys,
             const Code* previous) override {
     const auto z = draw.given.find("conv_spe.z");
-    if (z != draw.given.end())
-      return {{used_samples(z->second), at::tensor({0L, 0L})}, draw};
+    if (z != draw.given.end()) {
+      const auto given = std::make_shared<NoiseWindow>();
+      given->z = used_samples(z->second);
+      return {draw, given};
+    }
     const bool stream = previous != nullptr && at.grid.empty() && queries == keys &&
                         at.query_start == at.key_start && taps().size() == 1 &&
                         queries - at.off_grid <= taps()[0];
-    if (!stream) return {{}, draw};
-    Code next = slide(*previous, draw, at.query_start, queries - at.off_grid);
+    if (!stream) return {draw};
+    const auto next = slide(*previous, draw, at.query_start, queries - at.off_grid);
     if (queries == 1 && at.off_grid == 0 && forms_rows())
-      next.tensors.push_back(form_row(next, at.query_start));
-    return next;
+      next->row = form_row(*next, draw, at.query_start);
+    return {draw, next};
   }
 
   Encoded encode(const Tensor& q, const Tensor& k, const Code& code, const Layer& layer,
                  const Placement& at) override {
     check(at);
-    if (code.tensors.size() > kRow && forms_rows())
+    const auto* const window = code.as<NoiseWindow>();
+    if (window != nullptr && window->row.defined() && forms_rows())
       return multiply_row(q, k, code, layer);
     const int64_t off = at.off_grid;
     ops::ConvSpeOptions options = options_of(code.draw);
     options.method = options_.method;
     options.query_start = at.query_start, options.key_start = at.key_start;
     options.grid = at.grid;
-    if (!code.tensors.empty()) {
-      options.z = code.tensors[kSamples].to(q.scalar_type());
-      options.z_start = code.tensors[kRange].data_ptr<int64_t>()[0];
+    if (window != nullptr) {
+      options.z = window->z.to(q.scalar_type());
+      options.z_start = window->first;
     }
     const Layer all{0, 1, kernels_};
     const Layer& kernels = options_.shared ? all : layer;
@@ -154,12 +169,6 @@ class ConvSpe : public Encoding {
   }
 
  private:
-  // The tensors of a code. All have the first two, or none; a stream has more.
-  static constexpr size_t kSamples = 0;  // z [H, D, samples.., R]
-  static constexpr size_t kRange = 1;  // positions: of the first, after the last drawn
-  static constexpr size_t kEps = 2;    // of the gate, [layers, H, D, R]; or undefined
-  static constexpr size_t kRow = 3;    // codes of a single row, [H, D, 2, R]
-
   const std::vector<int64_t>& taps() const { return options_.kernel; }
 
   /// A kernel, for its type: what is drawn is of the same.
@@ -210,15 +219,15 @@ class ConvSpe : public Encoding {
   /// The codes (R D)^(-1/4) sum_j a_d[j] z(d, r, n + j) of queries and keys at one
   /// position, [H, D, 2, R]. Uses ops::conv_spe on rows with a single feature of 1, for
   /// which the result is the code.
-  Tensor form_row(const Code& code, int64_t n) const {
+  Tensor form_row(const NoiseWindow& window, const Draw& draw, int64_t n) const {
     const int64_t h = shape().heads, d = shape().dim, r = options_.realizations;
-    const Tensor& z = code.tensors[kSamples];
+    const Tensor& z = window.z;
     const Tensor one = at::ones({1, h * d, 1, 1}, z.options());
-    ops::ConvSpeOptions options = options_of(code.draw);
+    ops::ConvSpeOptions options = options_of(draw);
     options.method = "direct";
     options.query_start = options.key_start = n;
     options.z = z.view({h * d, 1, z.size(2), r});
-    options.z_start = code.tensors[kRange].data_ptr<int64_t>()[0];
+    options.z_start = window.first;
     const auto [a, b] =
         ops::conv_spe(one, one, kernels_[0].second, kernels_[1].second, options);
     return at::stack({a.view({h, d, r}), b.view({h, d, r})}, 2)
@@ -233,7 +242,7 @@ class ConvSpe : public Encoding {
     ops::ConvSpeOptions options = options_of(code.draw);
     options.method = "direct";
     options.key_start = 1;
-    options.z = code.tensors[kRow].to(q.scalar_type());
+    options.z = code.as<NoiseWindow>()->row.to(q.scalar_type());
     if (options_.gated) {
       const Tensor raw = layer["gate"].to(q.scalar_type()).unsqueeze(-1);  // [H, D, 1]
       const Tensor mixed = root_sigmoid(raw) * gate_noise(code, layer.index, q);
@@ -250,9 +259,9 @@ class ConvSpe : public Encoding {
   /// eps / (R D)^(1/4) of one layer, [H, D, R].
   Tensor gate_noise(const Code& code, int64_t layer, const Tensor& like) const {
     const int64_t h = shape().heads, d = shape().dim, r = options_.realizations;
-    if (code.tensors.size() > kEps && code.tensors[kEps].defined() &&
-        layer < code.tensors[kEps].size(0))
-      return code.tensors[kEps][layer].to(like.scalar_type());
+    const auto* const kept = code.as<NoiseWindow>();
+    if (kept != nullptr && kept->eps.defined() && layer < kept->eps.size(0))
+      return kept->eps[layer].to(like.scalar_type());
     const auto given = code.draw.given.find("conv_spe.gate");
     if (given != code.draw.given.end()) {
       if (given->second.sizes() != at::IntArrayRef({h, d, r}))
@@ -269,13 +278,13 @@ class ConvSpe : public Encoding {
   /// The noise of the gates of all layers, drawn once for a stream and then kept.
   Tensor gate_noise_of_layers(const Code& previous, const Draw& draw) const {
     if (!options_.gated || draw.given.count("conv_spe.gate") > 0) return {};
-    if (previous.tensors.size() > kEps && same_moment(previous.draw, draw) &&
-        previous.tensors[kEps].defined() &&
-        previous.tensors[kEps].scalar_type() == kind().scalar_type())
-      return previous.tensors[kEps];
+    const NoiseWindow* const kept = window_at(previous, draw);
+    if (kept != nullptr && kept->eps.defined() &&
+        kept->eps.scalar_type() == kind().scalar_type())
+      return kept->eps;
     std::vector<Tensor> layers;
     for (int64_t i = 0; i < layers_; ++i)
-      layers.push_back(gate_noise({{}, draw}, i, kind()));
+      layers.push_back(gate_noise({draw}, i, kind()));
     return layers.empty() ? Tensor() : at::stack(layers, 0);
   }
 
@@ -307,16 +316,16 @@ class ConvSpe : public Encoding {
   /// The window of a stream: z [H, D, capacity, R] from position first, drawn up to
   /// `drawn`. New samples are appended; when it is full, what is still needed moves to
   /// a new one. A sample is a function of its position, so codes may share a window.
-  Code slide(const Code& previous, const Draw& draw, int64_t start, int64_t rows) {
+  std::shared_ptr<NoiseWindow> slide(const Code& previous, const Draw& draw,
+                                     int64_t start, int64_t rows) {
     const int64_t kernel = taps()[0], end = start + rows + kernel - 1;
     Tensor window;
     int64_t first = start, drawn = start;
-    if (previous.tensors.size() > kEps && same_moment(previous.draw, draw)) {
-      const auto* const range = previous.tensors[kRange].data_ptr<int64_t>();
-      if (range[0] <= start && start <= range[1]) {
-        window = previous.tensors[kSamples];
-        first = range[0], drawn = range[1];
-      }
+    const NoiseWindow* const kept = window_at(previous, draw);
+    if (kept != nullptr && kept->first <= start && start <= kept->drawn) {
+      window = kept->z;
+      first = kept->first;
+      drawn = kept->drawn;
     }
     if (!window.defined() || window.scalar_type() != kind().scalar_type() ||
         end - first > window.size(2)) {
@@ -335,8 +344,19 @@ class ConvSpe : public Encoding {
                            options_.noise, draw);
       drawn = stop;
     }
-    return {{window, at::tensor({first, drawn}), gate_noise_of_layers(previous, draw)},
-            draw};
+    const auto next = std::make_shared<NoiseWindow>();
+    next->z = window;
+    next->first = first;
+    next->drawn = drawn;
+    next->eps = gate_noise_of_layers(previous, draw);
+    return next;
+  }
+
+  /// The window of a stream that goes on with the same draw; null: there is none.
+  static const NoiseWindow* window_at(const Code& previous, const Draw& draw) {
+    const auto* const window = previous.as<NoiseWindow>();
+    const bool streams = window != nullptr && window->drawn > window->first;
+    return streams && same_moment(previous.draw, draw) ? window : nullptr;
   }
 
   static bool same_moment(const Draw& a, const Draw& b) {

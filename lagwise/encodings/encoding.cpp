@@ -26,7 +26,7 @@ Parameters Encoding::layer(int64_t, int64_t) { return {}; }
 at::Tensor Encoding::embed(const at::Tensor& x, const Placement&) { return x; }
 
 Code Encoding::code(const Placement&, const Draw& draw, int64_t, int64_t, const Code*) {
-  return {{}, draw};
+  return {draw};
 }
 
 RegisterEncoding::RegisterEncoding(EncodingRow row) { registry().add(row); }

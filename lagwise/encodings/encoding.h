@@ -52,11 +52,31 @@ struct Layer {
   const at::Tensor& operator[](std::string_view name) const;
 };
 
-/// What an encoding computes once per pass over a sequence and shares between
-/// layers: tables of angles, or noise (in a stream, a window of it).
+/// What an encoding computes once per pass over a sequence and shares between layers:
+/// tables of angles, or noise (in a stream, a window of it). An encoding that prepares
+/// something derives a class with its tensors by name.
+class Prepared {
+ public:
+  virtual ~Prepared() = default;
+  virtual int64_t bytes() const = 0;
+
+ protected:
+  static int64_t bytes_of(const at::Tensor& x) {
+    return x.defined() ? static_cast<int64_t>(x.nbytes()) : 0;
+  }
+};
+
+/// The draw of a pass, and what the encoding prepared for it.
 struct Code {
-  std::vector<at::Tensor> tensors;
   Draw draw = {};
+  std::shared_ptr<const Prepared> prepared = {};
+
+  /// What was prepared, if it is a T; else null.
+  template <class T>
+  const T* as() const {
+    return dynamic_cast<const T*>(prepared.get());
+  }
+  int64_t bytes() const { return prepared ? prepared->bytes() : 0; }
 };
 
 /// A positional encoding: a producer of data. It is one file, x.cpp, with a class

@@ -50,6 +50,7 @@
 #include "lagwise/encodings/head_decay.h"
 #include "lagwise/encodings/lrpe_projection.h"
 #include "lagwise/encodings/permutation_powers.h"
+#include "lagwise/encodings/row_tables.h"
 #include "lagwise/ops/rotate.h"
 
 namespace lagwise {
@@ -117,19 +118,22 @@ class Lrpe : public Encoding {
   Code code(const Placement& at, const Draw& draw, int64_t queries, int64_t keys,
             const Code*) override {
     check_grid(at, traits().dims, "lrpe");
-    if (options_.learned_angles) return {{}, draw};
-    return {tables(at, draw, {}, queries, keys, at::kFloat), draw};
+    if (options_.learned_angles) return {draw};
+    return {draw, tables(at, draw, {}, queries, keys, at::kFloat)};
   }
 
   Encoded encode(const at::Tensor& q, const at::Tensor& k, const Code& code,
                  const Layer& layer, const Placement& at) override {
-    auto t = code.tensors;
-    const bool fits =
-        !t.empty() && (options_.permutes() || t[0].scalar_type() == q.scalar_type());
-    if (!fits) t = tables(at, code.draw, layer, q.size(2), k.size(2), q.scalar_type());
+    const auto* t = code.as<RowTables>();
+    std::shared_ptr<const RowTables> own;
+    if (t == nullptr ||
+        !(options_.permutes() || t->queries.scalar_type() == q.scalar_type())) {
+      own = tables(at, code.draw, layer, q.size(2), k.size(2), q.scalar_type());
+      t = own.get();
+    }
     const at::Tensor v = vectors(code.draw, layer);
-    Encoded e{.q = encoded(project_(q, v, options_.learned_vectors), t[0]),
-              .k = encoded(project_(k, v, options_.learned_vectors), t[1]),
+    Encoded e{.q = encoded(project_(q, v, options_.learned_vectors), t->queries),
+              .k = encoded(project_(k, v, options_.learned_vectors), t->keys),
               .scale = 1 / std::sqrt(double(shape().dim))};
     if (options_.decay != "none")
       fade("lrpe", e,
@@ -157,9 +161,9 @@ class Lrpe : public Encoding {
     return x.gather(-1, table.expand(x.sizes()));
   }
 
-  std::vector<at::Tensor> tables(const Placement& at, const Draw& draw,
-                                 const Layer& layer, int64_t queries, int64_t keys,
-                                 at::ScalarType type) const {
+  std::shared_ptr<const RowTables> tables(const Placement& at, const Draw& draw,
+                                          const Layer& layer, int64_t queries,
+                                          int64_t keys, at::ScalarType type) const {
     const at::Tensor theta =
         options_.permutes() ? at::Tensor() : angles(draw, layer, at);
     const auto table = [&](const at::Tensor& p) {
@@ -168,8 +172,9 @@ class Lrpe : public Encoding {
                  : ops::rotation_table(p, per_axis(theta, p.size(2)), 1, type);
     };
     const at::Tensor first = table(query_coordinates(at, queries));
-    if (same_places(at, queries, keys)) return {first, first};
-    return {first, table(key_coordinates(at, keys))};
+    return std::make_shared<RowTables>(first, same_places(at, queries, keys)
+                                                  ? first
+                                                  : table(key_coordinates(at, keys)));
   }
 
   /// [B|1, N, 1] -> int64 [B|1, 1, N, D]

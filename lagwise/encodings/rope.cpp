@@ -45,6 +45,7 @@
 #include "lagwise/encodings/encoding.h"
 #include "lagwise/encodings/head_decay.h"
 #include "lagwise/encodings/rope_frequencies.h"
+#include "lagwise/encodings/row_tables.h"
 #include "lagwise/ops/rotate.h"
 
 namespace lagwise {
@@ -85,17 +86,18 @@ class Rope : public Encoding {
   /// The table of queries and that of keys, in float: see `tables`.
   Code code(const Placement& at, const Draw& draw, int64_t queries, int64_t keys,
             const Code*) override {
-    return {tables(at, queries, keys, at::kFloat), draw};
+    return {draw, tables(at, queries, keys, at::kFloat)};
   }
 
   Encoded encode(const at::Tensor& q, const at::Tensor& k, const Code& code,
                  const Layer& layer, const Placement& at) override {
-    auto t = code.tensors;
+    const auto* t = code.as<RowTables>();
+    std::shared_ptr<const RowTables> other;
     // The code does not know the type of the layers: nearly always it is float.
-    if (t.empty() || q.scalar_type() != t[0].scalar_type())
-      t = tables(at, q.size(2), k.size(2), q.scalar_type());
-    Encoded e{.q = ops::rotate(q, t[0], options_.layout),
-              .k = ops::rotate(k, t[1], options_.layout),
+    if (t == nullptr || q.scalar_type() != t->queries.scalar_type())
+      t = (other = tables(at, q.size(2), k.size(2), q.scalar_type())).get();
+    Encoded e{.q = ops::rotate(q, t->queries, options_.layout),
+              .k = ops::rotate(k, t->keys, options_.layout),
               .scale = 1 / std::sqrt(double(shape().dim))};
     if (options_.xpos == "true") e.decay = fading(q.options());
     if (options_.decay != "none")
@@ -105,8 +107,8 @@ class Rope : public Encoding {
   }
 
  private:
-  std::vector<at::Tensor> tables(const Placement& at, int64_t queries, int64_t keys,
-                                 at::ScalarType type) const {
+  std::shared_ptr<const RowTables> tables(const Placement& at, int64_t queries,
+                                          int64_t keys, at::ScalarType type) const {
     check_grid(at, traits().dims, "rope");
     const int64_t axes = std::max<int64_t>(1, int64_t(at.grid.size()));
     if (rotated_ % (2 * axes) != 0)
@@ -124,8 +126,9 @@ class Rope : public Encoding {
     const at::Tensor p = query_coordinates(at, queries);
     const at::Tensor of_queries = table(p, 1);
     if (same_places(at, queries, keys) && options_.xpos != "scores")
-      return {of_queries, of_queries};
-    return {of_queries, table(key_coordinates(at, keys), -1)};
+      return std::make_shared<RowTables>(of_queries, of_queries);
+    return std::make_shared<RowTables>(of_queries,
+                                       table(key_coordinates(at, keys), -1));
   }
 
   RopeScaling scaling_for(const Placement& at) const {

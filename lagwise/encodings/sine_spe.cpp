@@ -114,6 +114,17 @@ Traits traits_of(const SineSpeOptions& o, int64_t width, int64_t features) {
   return traits;
 }
 
+/// The waves in double, and their noise; shared between layers, or of one.
+struct FormedWaves : Prepared {
+  int64_t bytes() const override {
+    return bytes_of(frequency) + bytes_of(offset) + bytes_of(gain) + bytes_of(z);
+  }
+
+  Tensor frequency, offset;
+  Tensor gain;  ///< times s
+  Tensor z;     ///< undefined where it is not Gaussian
+};
+
 class SineSpe : public Encoding {
  public:
   SineSpe(const HeadShape& shape, const SineSpeOptions& options)
@@ -147,22 +158,23 @@ class SineSpe : public Encoding {
     return own;
   }
 
-  /// What layers share, if anything: f, offset and s gain in double, and the noise.
   Code code(const Placement&, const Draw& draw, int64_t, int64_t,
             const Code*) override {
     if (options_.noise != "gaussian" && draw.given.count("sine_spe.z") > 0)
       refuse_sine_spe("expected no sine_spe.z with noise=" + options_.noise +
                       ", got one");
-    if (!options_.shared) return {{}, draw};
-    return {formed({0, 1, waves_}, draw), draw};
+    if (!options_.shared) return {draw};
+    return {draw, std::make_shared<FormedWaves>(formed({0, 1, waves_}, draw))};
   }
 
   Encoded encode(const Tensor& q, const Tensor& k, const Code& code, const Layer& layer,
                  const Placement& at) override {
     check(at);
-    const auto tensors = options_.shared ? code.tensors : formed(layer, code.draw);
-    const auto waves = waves_of(tensors, layer);
-    const auto mixing = mixing_of(tensors[3], code.draw, layer, q.scalar_type());
+    const auto* const shared = code.as<FormedWaves>();
+    const FormedWaves formed =
+        shared != nullptr ? *shared : this->formed(layer, code.draw);
+    const auto waves = waves_of(formed, layer);
+    const auto mixing = mixing_of(formed.z, code.draw, layer, q.scalar_type());
     const Tensor q_at = positions(at.query_at, at.query_start, q.size(2));
     const bool together = !at.query_at.defined() && !at.key_at.defined() &&
                           at.query_start == at.key_start && q.size(2) == k.size(2);
@@ -198,28 +210,30 @@ class SineSpe : public Encoding {
                       std::to_string(at.off_grid) + " off the grid");
   }
 
-  /// f, offset, s gain and, where it is Gaussian, the noise of those waves.
-  std::vector<Tensor> formed(const Layer& of, const Draw& draw) {
+  FormedWaves formed(const Layer& of, const Draw& draw) {
     const Tensor raw = of["frequencies"];
     const Tensor gain = at::softplus(of["gains"].to(at::kDouble)) * strength();
     const Tensor noise = options_.noise == "gaussian"
                              ? noise_.code(draw, of.index, raw.scalar_type())
                              : Tensor();
-    return {at::sigmoid(raw.to(at::kDouble)) / 2, of["offsets"].to(at::kDouble), gain,
-            noise};
+    FormedWaves waves;
+    waves.frequency = at::sigmoid(raw.to(at::kDouble)) / 2;
+    waves.offset = of["offsets"].to(at::kDouble);
+    waves.gain = gain;
+    waves.z = noise;
+    return waves;
   }
 
   /// sqrt(1 - g) and sqrt(g) through the logarithm of the sigmoid: their gradients stay
   /// finite however far a gate is open or shut.
-  ops::SineWaves waves_of(const std::vector<Tensor>& tensors,
-                          const Layer& layer) const {
-    const Tensor &f = tensors[0], &offset = tensors[1], &gain = tensors[2];
-    if (!options_.gated) return {f, offset, gain, {}};
+  ops::SineWaves waves_of(const FormedWaves& w, const Layer& layer) const {
+    if (!options_.gated) return {w.frequency, w.offset, w.gain, {}};
     const Tensor raw = layer["gate"].to(at::kDouble);
     const auto root = [](const Tensor& x) { return (at::log_sigmoid(x) / 2).exp(); };
     const double constant =
         strength() * std::sqrt(2.0 * static_cast<double>(options_.sines));
-    return {f, offset, gain * root(-raw).unsqueeze(2), root(raw) * constant};
+    return {w.frequency, w.offset, w.gain * root(-raw).unsqueeze(2),
+            root(raw) * constant};
   }
 
   ops::SineMixing mixing_of(const Tensor& z, const Draw& draw, const Layer& layer,

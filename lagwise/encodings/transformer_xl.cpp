@@ -36,6 +36,13 @@ at::Tensor sinusoid(const at::Tensor& lag, int64_t width) {
   return at::cat({at::sin(angle), at::cos(angle).slice(1, 0, width / 2)}, 1);
 }
 
+struct LagSinusoid : Prepared {
+  explicit LagSinusoid(at::Tensor r) : r(std::move(r)) {}
+  int64_t bytes() const override { return bytes_of(r); }
+
+  at::Tensor r;  ///< [L, C]: of every lag between two rows
+};
+
 class TransformerXl : public Encoding {
  public:
   explicit TransformerXl(const HeadShape& shape)
@@ -53,7 +60,8 @@ class TransformerXl : public Encoding {
   Code code(const Placement& at, const Draw& draw, int64_t queries, int64_t keys,
             const Code*) override {
     refuse_positions("transformer_xl", at);
-    return {{sinusoid(lags_between(at, queries, keys), shape().model_width())}, draw};
+    return {draw, std::make_shared<LagSinusoid>(sinusoid(
+                      lags_between(at, queries, keys), shape().model_width()))};
   }
 
   Encoded encode(const at::Tensor& q, const at::Tensor& k, const Code& code,
@@ -61,7 +69,7 @@ class TransformerXl : public Encoding {
     refuse_positions("transformer_xl", at);
     const auto own = [&](const char* name) { return layer[name].to(q.scalar_type()); };
     const at::Tensor u = own("u"), v = own("v_bias");
-    const at::Tensor r = code.tensors.at(0).to(q.scalar_type());  // [L, C]
+    const at::Tensor r = code.as<LagSinusoid>()->r.to(q.scalar_type());
     Encoded to{.q = q + u.unsqueeze(1), .k = k, .scale = inverse_root(q.size(3))};
     to.lag_keys = at::matmul(r, own("W_R").transpose(1, 2));  // [H, L, D]
     to.lag_bias = at::matmul(to.lag_keys, ((v - u) * to.scale).unsqueeze(2)).squeeze(2);

@@ -79,9 +79,7 @@ int64_t StackState::bytes() const {
     if (block.self) sum += block.self->bytes();
     if (block.heard) sum += block.heard->bytes();
   }
-  for (const Code& code : codes)
-    for (const at::Tensor& x : code.tensors)
-      if (x.defined()) sum += static_cast<int64_t>(x.nbytes());
+  for (const Code& code : codes) sum += code.bytes();
   return sum;
 }
 
