@@ -14,15 +14,17 @@ setup:  ## install the missing Debian packages that build and test need
 	@tools/setup build test
 
 .PHONY: build
-build:  ## build/release/lagwise and its libraries (fresh machine: about 10 minutes)
+build:  ## build/release/lagwise, lagwise-bench and their libraries
 	@$(STAGE) packages tools/setup build
 	@test -f $(BUILD)/build.ninja || $(CONFIGURE)
-	@$(STAGE) build cmake --build $(BUILD) --target lagwise_program lagwise_kernels
+	@$(STAGE) build cmake --build $(BUILD) --target lagwise_program lagwise_bench_program lagwise_kernels
 
 .PHONY: demo
 demo:  ## five encodings learn to play, and play on far beyond what they learned: out/demo
 	@echo "A fresh machine needs about 10 minutes for packages and build, then up to 8 to train."
-	@$(MAKE) --no-print-directory build
+	@$(STAGE) packages tools/setup build
+	@test -f $(BUILD)/build.ninja || $(CONFIGURE)
+	@$(STAGE) build cmake --build $(BUILD) --target lagwise_program
 	@tools/demo $(BUILD)/lagwise
 
 .PHONY: test

@@ -1,4 +1,4 @@
-# lagwise_layer(name [TORCH] [UNITY] [IN folder] [DEPENDS layers] [LINKS libraries])
+# lagwise_layer(name [TORCH] [UNITY] [IN folder] [EXCEPT regex] [DEPENDS layers] [LINKS libraries])
 #
 # A layer is a folder lagwise/<name>. Its sources become the object library
 # layer_<name>; *_test.cpp the test program lagwise_<name>_test; *_bench.cpp the
@@ -11,7 +11,7 @@
 #            file-local names in common.
 #   DEPENDS  further layers whose objects the tests and benches take.
 function(lagwise_layer name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH;UNITY" "IN" "DEPENDS;LINKS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH;UNITY" "IN;EXCEPT" "DEPENDS;LINKS")
   if(arg_TORCH AND NOT LAGWISE_TORCH)
     return()
   endif()
@@ -23,6 +23,9 @@ function(lagwise_layer name)
   file(GLOB_RECURSE benches CONFIGURE_DEPENDS ${folder}/*_bench.cpp)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
   list(REMOVE_ITEM sources ${tests} ${benches} ${folder}/main.cpp)
+  if(arg_EXCEPT)
+    list(FILTER sources EXCLUDE REGEX ${arg_EXCEPT})
+  endif()
 
   if(sources)
     add_library(layer_${name} OBJECT ${sources})
@@ -102,7 +105,7 @@ macro(lagwise_layer_program kind)
   if(arg_TORCH)
     target_link_libraries(${program} PRIVATE lagwise)
   endif()
-  if(NOT arg_TORCH OR name MATCHES "^(cli|bench)$")  # the library lacks these two
+  if(NOT arg_TORCH OR name MATCHES "^(cli|bench)$")  # not in the library
     lagwise_take(${program} ${name})
   endif()
 endmacro()

@@ -63,7 +63,7 @@ void add_break(CLI::App& app) {
 }
 
 Outcome lagwise(std::vector<std::string> words) {
-  return run_captured({add_break, add_doctor, add_bench}, std::move(words));
+  return run_captured({add_break, verb("doctor"), verb("bench")}, std::move(words));
 }
 
 void expect_failure(const std::vector<std::string>& words, int code,

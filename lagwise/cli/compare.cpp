@@ -238,8 +238,6 @@ void add_budget_options(CLI::App& verb, CompareFlags& flags) {
       ->check(whole_number(1, kMostCount));
 }
 
-}  // namespace
-
 void add_compare(CLI::App& app) {
   CLI::App* verb = app.add_subcommand(
       "compare", "Train encodings and attentions head to head, or compare runs");
@@ -252,4 +250,9 @@ void add_compare(CLI::App& app) {
   verb->callback([flags] { run_compare(*flags); });
 }
 
+const RegisterVerb compare_registered({.name = "compare",
+                                       .place = 5,
+                                       .add = add_compare});
+
+}  // namespace
 }  // namespace lagwise::cli

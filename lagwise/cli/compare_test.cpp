@@ -140,7 +140,7 @@ TEST(Spread, IsMeanAndDeviationOfWhatIsKnown) {
 
 Outcome compare(std::vector<std::string> words) {
   words.insert(words.begin(), "compare");
-  return run_captured({add_compare}, std::move(words));
+  return run_captured({verb("compare")}, std::move(words));
 }
 
 TEST(Compare, LaysRunsSideBySide) {

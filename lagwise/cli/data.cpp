@@ -22,8 +22,6 @@ void list(const CLI::App& verb) {
   fmt::print("\nlagwise data NAME --help shows the options of each.\n");
 }
 
-}  // namespace
-
 void add_data(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("data", "Prepare a data set for training");
   verb->footer(kAbout);
@@ -41,4 +39,7 @@ void add_data(CLI::App& app) {
   });
 }
 
+const RegisterVerb data_registered({.name = "data", .place = 1, .add = add_data});
+
+}  // namespace
 }  // namespace lagwise::cli

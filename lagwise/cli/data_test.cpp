@@ -18,7 +18,7 @@ using namespace lagwise::testing;
 namespace fs = std::filesystem;
 
 Outcome lagwise(const std::vector<std::string>& words) {
-  return run_captured({add_data}, words);
+  return run_captured({verb("data")}, words);
 }
 
 struct Data : ::testing::Test {

@@ -173,8 +173,6 @@ void print_text() {
                feature.why);
 }
 
-}  // namespace
-
 void add_doctor(CLI::App& app) {
   CLI::App* verb = app.add_subcommand(
       "doctor",
@@ -184,4 +182,9 @@ void add_doctor(CLI::App& app) {
   verb->callback([json] { *json ? print_json() : print_text(); });
 }
 
+const RegisterVerb doctor_registered({.name = "doctor",
+                                      .place = 10,
+                                      .add = add_doctor});
+
+}  // namespace
 }  // namespace lagwise::cli

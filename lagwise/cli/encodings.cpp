@@ -81,8 +81,6 @@ void show_table(const EncodingsFlags& flags) {
   }
 }
 
-}  // namespace
-
 void add_encodings(CLI::App& app) {
   CLI::App* verb =
       app.add_subcommand("encodings", "List the positional encodings, or show one");
@@ -97,4 +95,9 @@ void add_encodings(CLI::App& app) {
   });
 }
 
+const RegisterVerb encodings_registered({.name = "encodings",
+                                         .place = 7,
+                                         .add = add_encodings});
+
+}  // namespace
 }  // namespace lagwise::cli

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 Outcome lagwise(std::vector<std::string> words) {
-  return run_captured({add_encodings}, std::move(words));
+  return run_captured({verb("encodings")}, std::move(words));
 }
 
 std::string contents(const std::string& file) {

@@ -190,8 +190,6 @@ class Eval {
   Json all_ = Json::object();
 };
 
-}  // namespace
-
 void add_eval(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("eval",
                                       "Judge a trained model: metric, loss by "
@@ -228,4 +226,7 @@ void add_eval(CLI::App& app) {
   verb->callback([flags] { Eval(*flags).run(); });
 }
 
+const RegisterVerb eval_registered({.name = "eval", .place = 3, .add = add_eval});
+
+}  // namespace
 }  // namespace lagwise::cli

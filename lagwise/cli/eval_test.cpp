@@ -28,7 +28,8 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 Outcome lagwise(std::vector<std::string> words) {
-  return run_captured({add_train, add_eval, add_generate}, std::move(words));
+  return run_captured({verb("train"), verb("eval"), verb("generate")},
+                      std::move(words));
 }
 
 std::string text_of(int lines) {

@@ -282,8 +282,6 @@ void add_sampling_flags(CLI::App& verb, GenerateFlags& flags) {
       ->capture_default_str();
 }
 
-}  // namespace
-
 void add_generate(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("generate", "Let a trained model write");
   const auto flags = std::make_shared<GenerateFlags>();
@@ -319,4 +317,9 @@ void add_generate(CLI::App& app) {
   verb->callback([flags] { Generate(*flags).run(); });
 }
 
+const RegisterVerb generate_registered({.name = "generate",
+                                        .place = 4,
+                                        .add = add_generate});
+
+}  // namespace
 }  // namespace lagwise::cli

@@ -142,8 +142,6 @@ void list_kinds(const std::string& word) {
       "default first;\n<a|b>: one must be given.\n");
 }
 
-}  // namespace
-
 void add_list(CLI::App& app) {
   CLI::App* verb = app.add_subcommand(
       "list", "List encodings, attentions, feature maps, models or tasks");
@@ -153,4 +151,7 @@ void add_list(CLI::App& app) {
   verb->callback([word] { list_kinds(*word); });
 }
 
+const RegisterVerb list_registered({.name = "list", .place = 8, .add = add_list});
+
+}  // namespace
 }  // namespace lagwise::cli

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 Outcome lagwise(std::vector<std::string> words) {
-  return run_captured({add_list}, std::move(words));
+  return run_captured({verb("list")}, std::move(words));
 }
 
 template <class Rows>

@@ -8,7 +8,5 @@ int main(int count, char** words) {
   using namespace lagwise::cli;
   restart_with_better_core(blas_core(), this_cpu(), words);
   std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is a write that fails
-  return run_program({add_data, add_train, add_eval, add_generate, add_compare,
-                      add_report, add_encodings, add_list, add_bench, add_doctor},
-                     {words + 1, words + count});
+  return run_program(verbs(), {words + 1, words + count});
 }

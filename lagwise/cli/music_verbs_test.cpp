@@ -28,7 +28,8 @@ struct Outcome {
 Outcome lagwise(std::vector<std::string> words) {
   ::testing::internal::CaptureStdout();
   ::testing::internal::CaptureStderr();
-  const int code = run_program({add_train, add_eval, add_generate}, std::move(words));
+  const int code =
+      run_program({verb("train"), verb("eval"), verb("generate")}, std::move(words));
   const std::string err = ::testing::internal::GetCapturedStderr();
   return {code, ::testing::internal::GetCapturedStdout(), err};
 }

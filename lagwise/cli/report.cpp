@@ -36,8 +36,6 @@ void write_report(const ReportFlags& flags) {
              runs.size() == 1 ? "run" : "runs", human_bytes(std::ssize(html)));
 }
 
-}  // namespace
-
 void add_report(CLI::App& app) {
   CLI::App* verb = app.add_subcommand(
       "report", "Show runs on one self-contained page: curves, tables, samples");
@@ -52,4 +50,7 @@ void add_report(CLI::App& app) {
   verb->callback([flags] { write_report(*flags); });
 }
 
+const RegisterVerb report_registered({.name = "report", .place = 6, .add = add_report});
+
+}  // namespace
 }  // namespace lagwise::cli

@@ -238,7 +238,7 @@ TEST(Report, NamesWhatIsDamagedAndShowsTheRest) {
   put(folder.path() / "c/recipe.toml", "[train]\nsteps = \"many\"\n");
   const std::string out = folder / "page.html";
   const Outcome outcome =
-      run_captured({add_report}, {"report", folder.path().string(), "--out", out});
+      run_captured({verb("report")}, {"report", folder.path().string(), "--out", out});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("2 runs, "));
   EXPECT_THAT(outcome.err,
@@ -246,7 +246,8 @@ TEST(Report, NamesWhatIsDamagedAndShowsTheRest) {
   EXPECT_THAT(outcome.err, HasSubstr("c/recipe.toml"));
   EXPECT_THAT(report_page(read_runs({folder / "a", folder / "b"})).lede,
               HasSubstr("metric-test.json of a is damaged and left out."));
-  EXPECT_EQ(run_captured({add_report}, {"report", folder / "c", "--out", out}).code, 2);
+  EXPECT_EQ(run_captured({verb("report")}, {"report", folder / "c", "--out", out}).code,
+            2);
 }
 
 TEST(Report, WritesThePageAndSaysSo) {
@@ -254,11 +255,12 @@ TEST(Report, WritesThePageAndSaysSo) {
   put(folder.path() / "run" / "recipe.toml", kRecipe);
   const std::string out = folder / "page.html";
   ::testing::internal::CaptureStdout();
-  EXPECT_EQ(run_program({add_report}, {"report", folder / "run", "--out", out}), 0);
+  EXPECT_EQ(run_program({verb("report")}, {"report", folder / "run", "--out", out}), 0);
   EXPECT_THAT(::testing::internal::GetCapturedStdout(), HasSubstr("1 run, "));
   EXPECT_GT(std::filesystem::file_size(out), 10000u);
   ::testing::internal::CaptureStderr();
-  EXPECT_EQ(run_program({add_report}, {"report", folder / "none", "--out", out}), 3);
+  EXPECT_EQ(run_program({verb("report")}, {"report", folder / "none", "--out", out}),
+            3);
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("a run's folder"));
 }
 

@@ -76,8 +76,6 @@ void run_train(const TrainFlags& flags) {
   fmt::print("done: {}\n", folder);
 }
 
-}  // namespace
-
 void add_train(CLI::App& app) {
   CLI::App* verb = app.add_subcommand(
       "train", "Train a model as a recipe says; the same command again goes on");
@@ -99,4 +97,7 @@ void add_train(CLI::App& app) {
   verb->callback([flags] { run_train(*flags); });
 }
 
+const RegisterVerb train_registered({.name = "train", .place = 2, .add = add_train});
+
+}  // namespace
 }  // namespace lagwise::cli

@@ -1,23 +1,31 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string_view>
+#include <vector>
+
+#include "lagwise/cli/program.h"
 
 namespace lagwise::cli {
 
-// A verb is one file with one function, which adds a subcommand to the program
-// and, as its callback, what the subcommand does. The callback prints its result
-// on stdout and throws when it fails: program.h says what becomes of that.
-// A new verb is declared here and listed in main.cpp.
+/// A verb is one file: a function that adds a subcommand to the program and, as its
+/// callback, what the subcommand does; and a row that registers it. The callback prints
+/// its result on stdout and throws when it fails: program.h says what becomes of that.
+struct VerbRow {
+  std::string_view name;
+  int place;  ///< in the help: the verbs stand in the order in which one needs them
+  AddVerb add;
+};
 
-void add_bench(CLI::App& app);
-void add_compare(CLI::App& app);
-void add_data(CLI::App& app);
-void add_doctor(CLI::App& app);
-void add_encodings(CLI::App& app);
-void add_eval(CLI::App& app);
-void add_generate(CLI::App& app);
-void add_list(CLI::App& app);
-void add_report(CLI::App& app);
-void add_train(CLI::App& app);
+/// Adds a row. Define one per file, at namespace scope.
+struct RegisterVerb {
+  explicit RegisterVerb(VerbRow row);
+};
+
+/// All of them, by place.
+std::vector<AddVerb> verbs();
+
+/// One of them; std::invalid_argument lists the names.
+AddVerb verb(std::string_view name);
 
 }  // namespace lagwise::cli

@@ -70,7 +70,8 @@ TEST(RunSummary, NamesDamagedFilesAndGoesOn) {
   put(folder / "a/run.json", "[]");
   const RunSummary run = read_run_summary(folder / "a");
   EXPECT_THAT(run.damaged,
-              ElementsAre(folder / "a/eval/metric-test.json", folder / "a/run.json"));
+              ElementsAre(folder / "a/eval/metric-test.json",
+                          folder / "a/eval/position-test.json", folder / "a/run.json"));
   EXPECT_EQ(run.value, 4);
   EXPECT_EQ(run.judged_on(), "valid");
 }

@@ -54,7 +54,7 @@ class Compared : public ::testing::Test {
                                       corpus / "out", "--minutes", "0"};
     for (const std::string& word : set) words.insert(words.end(), {"--set", word});
     words.insert(words.end(), more.begin(), more.end());
-    return run_captured({add_compare}, words);
+    return run_captured({verb("compare")}, words);
   }
 
   void expect_refused(const std::vector<std::string>& set,

@@ -18,7 +18,7 @@ using namespace lagwise::testing;
 using ::testing::HasSubstr;
 
 Outcome lagwise(std::vector<std::string> words) {
-  return run_captured({add_data}, std::move(words));
+  return run_captured({verb("data")}, std::move(words));
 }
 
 void put_song(const std::string& file, int64_t song) {

@@ -210,8 +210,6 @@ void add_crossover(CLI::App& bench) {
   verb->callback([flags] { run_crossover(*flags); });
 }
 
-}  // namespace
-
 void add_bench(CLI::App& app) {
   CLI::App* bench = app.add_subcommand("bench", "Time lagwise on this machine");
   bench->require_subcommand(1);
@@ -228,4 +226,7 @@ void add_bench(CLI::App& app) {
   add_generate_bench(*bench);
 }
 
+const RegisterVerb bench_registered({.name = "bench", .place = 9, .add = add_bench});
+
+}  // namespace
 }  // namespace lagwise::cli
