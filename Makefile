@@ -2,7 +2,7 @@
 BUILD := build/release
 STAGE := tools/stage
 # Not in the preset: there it would refuse compilers newer than ours.
-CONFIGURE := cmake --preset release -DLAGWISE_WERROR=ON
+CONFIGURE := cmake --preset release -DLAGWISE_WERROR=ON -DLAGWISE_SIMD=all
 FORMAT := clang-format-14
 
 .PHONY: help
@@ -16,14 +16,15 @@ setup:  ## install the missing Debian packages that build and test need
 .PHONY: build
 build:  ## build/release/lagwise, lagwise-bench and their libraries
 	@$(STAGE) packages tools/setup build
-	@test -f $(BUILD)/build.ninja || $(CONFIGURE)
+	@mkdir -p build
+	@$(CONFIGURE) > build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
 	@$(STAGE) build cmake --build $(BUILD) --target lagwise_program lagwise_bench_program lagwise_kernels
 
 .PHONY: demo
 demo:  ## five encodings learn to play, and play on far beyond what they learned: out/demo
 	@echo "A fresh machine needs about 10 minutes for packages and build, then up to 8 to train."
 	@$(STAGE) packages tools/setup build
-	@test -f $(BUILD)/build.ninja || $(CONFIGURE)
+	@test -f $(BUILD)/build.ninja || $(CONFIGURE) -DLAGWISE_SIMD=native
 	@$(STAGE) build cmake --build $(BUILD) --target lagwise_program
 	@tools/demo $(BUILD)/lagwise
 

@@ -6,9 +6,9 @@
 #
 #   TORCH    needs libtorch: left out when LAGWISE_TORCH is off. Its tests and
 #            benches link the shared library; those of other layers stay torch-free.
-#   UNITY    sources are compiled sixteen at a time, as if they were one file: torch's
-#            headers take longer to read than our sources. So no two of them may have
-#            file-local names in common.
+#   UNITY    sources are compiled sixteen at a time, as if they were one file: headers
+#            take longer to read than our sources. So no two of them may have file-local
+#            names in common.
 #   DEPENDS  further layers whose objects the tests and benches take.
 function(lagwise_layer name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH;UNITY" "IN;EXCEPT" "DEPENDS;LINKS")
@@ -32,9 +32,11 @@ function(lagwise_layer name)
     lagwise_compile(layer_${name})
     if(arg_TORCH)  # others include little
       lagwise_precompile(layer_${name} torch)
-      if(arg_UNITY)
-        set_target_properties(layer_${name} PROPERTIES
-                              UNITY_BUILD ${LAGWISE_UNITY} UNITY_BUILD_BATCH_SIZE 16)
+    endif()
+    if(arg_UNITY)
+      set_target_properties(layer_${name} PROPERTIES
+                            UNITY_BUILD ${LAGWISE_UNITY} UNITY_BUILD_BATCH_SIZE 16)
+      if(LAGWISE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
         # GCC inlines more in so long a file, and then warns of a std::variant's unused
         # bytes; the presets that compile file by file keep the warning.
         target_compile_options(layer_${name} PRIVATE -Wno-maybe-uninitialized)

@@ -30,8 +30,9 @@ namespace fs = std::filesystem;
 
 void add_bench_apart(CLI::App& app) {
   CLI::App* bench = app.add_subcommand("bench", "Time lagwise on this machine");
-  bench->prefix_command();  // everything after it is for the other program,
-  bench->set_help_flag();   // --help too
+  bench->prefix_command();    // everything after it is for the other program,
+  bench->set_help_flag();     // --help too, which neither this verb
+  bench->fallthrough(false);  // nor the program above it may take
   bench->callback([bench] { become_bench(bench->remaining()); });
 }
 

@@ -1,10 +1,7 @@
 // `lagwise data`: prepares data sets, so that training starts at once.
 
-#include "lagwise/cli/data.h"
-
 #include <fmt/format.h>
 
-#include "lagwise/cli/data/music.h"
 #include "lagwise/cli/verbs.h"
 
 namespace lagwise::cli {
@@ -25,15 +22,7 @@ void list(const CLI::App& verb) {
 void add_data(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("data", "Prepare a data set for training");
   verb->footer(kAbout);
-  add_data_grooves(*verb);
-  add_data_harmonise(*verb);
-  add_data_images(*verb);
-  add_data_language(*verb);
-  add_data_listops(*verb);
-  add_data_midi(*verb);
-  add_data_pathfinder(*verb);
-  add_data_retrieval(*verb);
-  add_data_text(*verb);
+  add_verbs_of(*verb);
   verb->callback([verb] {
     if (verb->get_subcommands().empty()) list(*verb);
   });

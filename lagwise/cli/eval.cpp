@@ -137,7 +137,7 @@ class Eval {
   /// Windows of the longest length asked for that the split and the encoding's table
   /// have room for.
   void positions(std::vector<int64_t> lengths) {
-    if (run_.model->config().model != "decoder_lm")
+    if (!model_row(run_.model->config().model).continues)
       return say("loss by position is for language models: left out\n");
     while (run_.task->size(split_, lengths.back()) < 1) {
       shorten(lengths, fmt::format("the split '{}' has no window so long", split_));

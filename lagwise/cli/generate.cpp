@@ -83,7 +83,7 @@ class Generate {
     find_text();
     sampling_ = {flags.temperature, flags.top_k, flags.top_p,
                  static_cast<uint64_t>(flags.seed)};
-    listens_ = run_.model->config().model == "encoder_decoder";
+    listens_ = model_row(run_.model->config().model).listens;
     scheme_ = text_->music();
     live_ = !flags_.json && !listens_ && !scheme_;
     if (scheme_ && data::is_midi_name(prompt_)) like_ = data::read_smf(prompt_);

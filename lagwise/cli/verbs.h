@@ -12,7 +12,7 @@ namespace lagwise::cli {
 /// callback, what the subcommand does; and a row that registers it. The callback prints
 /// its result on stdout and throws when it fails: program.h says what becomes of that.
 struct VerbRow {
-  std::string_view name;
+  std::string_view name;  ///< "train"; a verb below another has both: "data listops"
   int place;  ///< in the help: the verbs stand in the order in which one needs them
   AddVerb add;
 };
@@ -22,8 +22,11 @@ struct RegisterVerb {
   explicit RegisterVerb(VerbRow row);
 };
 
-/// All of them, by place.
+/// All that stand below no other, by place.
 std::vector<AddVerb> verbs();
+
+/// Adds the verbs below this one, by place.
+void add_verbs_of(CLI::App& verb);
 
 /// One of them; std::invalid_argument lists the names.
 AddVerb verb(std::string_view name);

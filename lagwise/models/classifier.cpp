@@ -28,6 +28,7 @@ class Classifier : public Model {
 const RegisterModel classifier_registered({
     .name = "classifier",
     .summary = "one class for a whole sequence",
+    .joins_patches = true,
     .make = [](const ModelConfig& config) -> std::shared_ptr<Model> {
       return std::make_shared<Classifier>(config);
     },

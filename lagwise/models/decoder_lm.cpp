@@ -57,6 +57,7 @@ class DecoderLm : public Model {
 const RegisterModel decoder_lm_registered({
     .name = "decoder_lm",
     .summary = "predicts the next token from all before it",
+    .continues = true,
     .make = [](const ModelConfig& config) -> std::shared_ptr<Model> {
       return std::make_shared<DecoderLm>(config);
     },

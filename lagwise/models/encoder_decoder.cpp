@@ -72,6 +72,7 @@ class EncoderDecoder : public Model {
 const RegisterModel encoder_decoder_registered({
     .name = "encoder_decoder",
     .summary = "writes one sequence while listening to another",
+    .listens = true,
     .make = [](const ModelConfig& config) -> std::shared_ptr<Model> {
       return std::make_shared<EncoderDecoder>(config);
     },

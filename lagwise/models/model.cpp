@@ -16,12 +16,14 @@ Registry<ModelRow>& registry() {
 }
 
 [[noreturn]] void refuse_decoding(const ModelConfig& config) {
+  std::string names;
+  for (const ModelRow& row : registry().rows())
+    if (row.generates()) names += (names.empty() ? "" : " or ") + std::string(row.name);
   throw std::invalid_argument("model '" + config.model +
-                              "' does not generate; expected decoder_lm or "
-                              "encoder_decoder");
+                              "' does not generate; expected " + names);
 }
 
-void check(const ModelConfig& config) {
+void check(const ModelConfig& config, const ModelRow& row) {
   const auto expect = [&](bool holds, const std::string& what, int64_t got) {
     if (!holds)
       throw std::invalid_argument("model." + what + ", got " + std::to_string(got));
@@ -34,7 +36,7 @@ void check(const ModelConfig& config) {
          config.dim);
   expect(config.feed_forward >= 0, "feed_forward: expected 0 (4 dim) or more",
          config.feed_forward);
-  expect(config.patch == 1 || (config.patch > 1 && config.model == "classifier"),
+  expect(config.patch == 1 || (config.patch > 1 && row.joins_patches),
          "patch: expected 1, or more for a classifier", config.patch);
   if (!(config.dropout >= 0 && config.dropout < 1))
     throw std::invalid_argument("model.dropout: expected 0 <= dropout < 1, got " +
@@ -76,9 +78,12 @@ RegisterModel::RegisterModel(ModelRow row) { registry().add(row); }
 
 const std::vector<ModelRow>& models() { return registry().rows(); }
 
+const ModelRow& model_row(std::string_view name) { return registry().find(name); }
+
 std::shared_ptr<Model> make_model(const ModelConfig& config) {
-  check(config);
-  return registry().find(config.model).make(config);
+  const ModelRow& row = model_row(config.model);
+  check(config, row);
+  return row.make(config);
 }
 
 }  // namespace lagwise

@@ -58,7 +58,13 @@ class Model : public torch::nn::Module {
 struct ModelRow {
   std::string_view name;
   std::string_view summary;
+  bool continues =
+      false;             ///< writes on where its tokens end: loss by position, prompts
+  bool listens = false;  ///< writes from a source that it is given
+  bool joins_patches = false;  ///< can read model.patch tokens as one
   std::shared_ptr<Model> (*make)(const ModelConfig& config);
+
+  bool generates() const { return continues || listens; }
 };
 
 struct RegisterModel {
@@ -66,6 +72,9 @@ struct RegisterModel {
 };
 
 const std::vector<ModelRow>& models();
+
+/// The row of a name; std::invalid_argument lists the names.
+const ModelRow& model_row(std::string_view name);
 
 /// Builds a model. std::invalid_argument lists what is legal: the names of models, or
 /// the encodings that the attention can serve.

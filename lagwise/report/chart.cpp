@@ -11,12 +11,12 @@ namespace {
 
 using Canvas = std::vector<std::string>;  // top row first
 
-struct Cell {
+struct Place {
   int row, column;
 };
 
-Cell cell_of(double x, double y, const Scale& across, const Scale& up, int columns,
-             int rows) {
+Place cell_of(double x, double y, const Scale& across, const Scale& up, int columns,
+              int rows) {
   const auto place = [](double share, int places) {
     return static_cast<int>(std::lround(share * (places - 1)));
   };
@@ -28,7 +28,7 @@ void plot(const Series& series, char mark, const Scale& across, const Scale& up,
   const int columns = int(canvas[0].size()), rows = int(canvas.size());
   for (size_t i = 0; i < series.x.size(); ++i) {
     if (!std::isfinite(series.y[i]) || (up.logarithmic && series.y[i] <= 0)) continue;
-    const Cell c = cell_of(series.x[i], series.y[i], across, up, columns, rows);
+    const Place c = cell_of(series.x[i], series.y[i], across, up, columns, rows);
     if (c.row < 0 || c.row >= rows || c.column < 0 || c.column >= columns) continue;
     char& at = canvas[size_t(c.row)][size_t(c.column)];
     at = at == ' ' || at == '|' || at == mark ? mark : '*';

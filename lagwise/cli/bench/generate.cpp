@@ -9,8 +9,8 @@
 #include "bench/generate_cases.h"
 #include "bench/timing.h"
 #include "lagwise/cli/bench/rows.h"
-#include "lagwise/cli/bench/verbs.h"
 #include "lagwise/cli/checks.h"
+#include "lagwise/cli/verbs.h"
 #include "lagwise/core/machine.h"
 
 namespace lagwise::cli {
@@ -105,8 +105,6 @@ void run_generate_bench(const BenchGenerateFlags& flags) {
   printer.finish();
 }
 
-}  // namespace
-
 void add_generate_bench(CLI::App& bench) {
   CLI::App* verb = bench.add_subcommand(
       "generate",
@@ -129,4 +127,9 @@ void add_generate_bench(CLI::App& bench) {
   verb->callback([flags] { run_generate_bench(*flags); });
 }
 
+const RegisterVerb generate_bench_registered({.name = "bench generate",
+                                              .place = 7,
+                                              .add = add_generate_bench});
+
+}  // namespace
 }  // namespace lagwise::cli

@@ -9,8 +9,8 @@
 #include "bench/timing.h"
 #include "bench/train_cases.h"
 #include "lagwise/cli/bench/rows.h"
-#include "lagwise/cli/bench/verbs.h"
 #include "lagwise/cli/checks.h"
+#include "lagwise/cli/verbs.h"
 #include "lagwise/core/machine.h"
 
 namespace lagwise::cli {
@@ -49,8 +49,6 @@ void run_train_bench(const BenchTrainFlags& flags) {
   printer.finish();
 }
 
-}  // namespace
-
 void add_train_bench(CLI::App& bench) {
   CLI::App* verb = bench.add_subcommand(
       "train", "Time whole training steps against materialised SPE in plain torch");
@@ -70,4 +68,9 @@ void add_train_bench(CLI::App& bench) {
   verb->callback([flags] { run_train_bench(*flags); });
 }
 
+const RegisterVerb train_bench_registered({.name = "bench train",
+                                           .place = 5,
+                                           .add = add_train_bench});
+
+}  // namespace
 }  // namespace lagwise::cli

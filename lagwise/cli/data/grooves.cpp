@@ -2,16 +2,10 @@
 
 #include "lagwise/data/music/grooves.h"
 
-#include <fmt/format.h>
-
-#include <filesystem>
-#include <memory>
-#include <string>
-
 #include "lagwise/cli/checks.h"
-#include "lagwise/cli/data/music.h"
 #include "lagwise/cli/data/music_set_text.h"
 #include "lagwise/cli/terminal/progress_line.h"
+#include "lagwise/cli/verbs.h"
 #include "lagwise/data/sets/new_folder.h"
 
 namespace lagwise::cli {
@@ -57,8 +51,6 @@ void prepare_grooves(const GrooveFlags& flags) {
   if (flags.midi) fmt::print("{} MIDI files in {}/midi\n", flags.songs, set.name());
 }
 
-}  // namespace
-
 void add_data_grooves(CLI::App& data) {
   CLI::App* verb = data.add_subcommand(
       "grooves",
@@ -84,4 +76,9 @@ void add_data_grooves(CLI::App& data) {
   verb->callback([flags] { prepare_grooves(*flags); });
 }
 
+const RegisterVerb data_grooves_registered({.name = "data grooves",
+                                            .place = 1,
+                                            .add = add_data_grooves});
+
+}  // namespace
 }  // namespace lagwise::cli

@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "lagwise/cli/data.h"
 #include "lagwise/cli/data/prepared_set.h"
+#include "lagwise/cli/verbs.h"
 #include "lagwise/data/music/chorale_tokens.h"
 
 namespace lagwise::cli {
@@ -27,8 +27,6 @@ void prepare_harmonise(const HarmoniseFlags& flags) {
                    });
 }
 
-}  // namespace
-
 void add_data_harmonise(CLI::App& verb) {
   CLI::App* app = verb.add_subcommand(
       "harmonise", "Chorales, a soprano and three voices: Jsb16thSeparated.json");
@@ -38,4 +36,9 @@ void add_data_harmonise(CLI::App& verb) {
   app->callback([flags] { prepare_harmonise(*flags); });
 }
 
+const RegisterVerb data_harmonise_registered({.name = "data harmonise",
+                                              .place = 2,
+                                              .add = add_data_harmonise});
+
+}  // namespace
 }  // namespace lagwise::cli

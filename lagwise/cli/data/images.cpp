@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "lagwise/cli/checks.h"
-#include "lagwise/cli/data.h"
 #include "lagwise/cli/data/prepared_set.h"
+#include "lagwise/cli/verbs.h"
 #include "lagwise/data/sources/image_examples.h"
 
 namespace lagwise::cli {
@@ -30,8 +30,6 @@ void prepare_images(const ImagesFlags& flags) {
       });
 }
 
-}  // namespace
-
 void add_data_images(CLI::App& verb) {
   CLI::App* app = verb.add_subcommand(
       "images", "Images as sequences of pixels: CIFAR-10 (binary), MNIST");
@@ -53,4 +51,9 @@ void add_data_images(CLI::App& verb) {
   app->callback([flags] { prepare_images(*flags); });
 }
 
+const RegisterVerb data_images_registered({.name = "data images",
+                                           .place = 3,
+                                           .add = add_data_images});
+
+}  // namespace
 }  // namespace lagwise::cli

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "lagwise/cli/checks.h"
-#include "lagwise/cli/data.h"
 #include "lagwise/cli/data/prepared_set.h"
+#include "lagwise/cli/verbs.h"
 #include "lagwise/data/sets/byte_corpus.h"
 
 namespace lagwise::cli {
@@ -73,8 +73,6 @@ void prepare_language(const LanguageFlags& flags) {
   set.finish();
 }
 
-}  // namespace
-
 void add_data_language(CLI::App& verb) {
   CLI::App* app =
       verb.add_subcommand("language", "Text as bytes: any text files, WikiText");
@@ -92,4 +90,9 @@ void add_data_language(CLI::App& verb) {
   app->callback([flags] { prepare_language(*flags); });
 }
 
+const RegisterVerb data_language_registered({.name = "data language",
+                                             .place = 4,
+                                             .add = add_data_language});
+
+}  // namespace
 }  // namespace lagwise::cli

@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "lagwise/cli/checks.h"
-#include "lagwise/cli/data.h"
 #include "lagwise/cli/data/prepared_set.h"
+#include "lagwise/cli/verbs.h"
 #include "lagwise/data/sources/listops_examples.h"
 #include "lagwise/data/sources/listops_expression.h"
 
@@ -64,8 +64,6 @@ void make_tables(const ListopsFlags& flags) {
       folder.name(), flags.making.train, flags.making.valid, flags.making.test);
 }
 
-}  // namespace
-
 void add_data_listops(CLI::App& verb) {
   CLI::App* app = verb.add_subcommand(
       "listops", "ListOps: made by the rules of the Long Range Arena, or its tables");
@@ -91,4 +89,9 @@ void add_data_listops(CLI::App& verb) {
   app->callback([flags] { flags->tsv ? make_tables(*flags) : make_set(*flags); });
 }
 
+const RegisterVerb data_listops_registered({.name = "data listops",
+                                            .place = 5,
+                                            .add = add_data_listops});
+
+}  // namespace
 }  // namespace lagwise::cli

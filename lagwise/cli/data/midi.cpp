@@ -6,9 +6,9 @@
 #include <string>
 
 #include "lagwise/cli/checks.h"
-#include "lagwise/cli/data/music.h"
 #include "lagwise/cli/data/music_set_text.h"
 #include "lagwise/cli/terminal/progress_line.h"
+#include "lagwise/cli/verbs.h"
 #include "lagwise/data/sets/new_folder.h"
 
 namespace lagwise::cli {
@@ -40,8 +40,6 @@ void prepare_midi(const MidiFlags& flags) {
   fmt::print("{}", corpus_text(set.name(), corpus));
 }
 
-}  // namespace
-
 void add_data_midi(CLI::App& data) {
   CLI::App* verb = data.add_subcommand(
       "midi",
@@ -64,4 +62,9 @@ void add_data_midi(CLI::App& data) {
   verb->callback([flags] { prepare_midi(*flags); });
 }
 
+const RegisterVerb data_midi_registered({.name = "data midi",
+                                         .place = 6,
+                                         .add = add_data_midi});
+
+}  // namespace
 }  // namespace lagwise::cli

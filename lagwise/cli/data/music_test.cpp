@@ -1,5 +1,3 @@
-#include "lagwise/cli/data/music.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "lagwise/cli/checks.h"
-#include "lagwise/cli/data.h"
 #include "lagwise/cli/data/prepared_set.h"
+#include "lagwise/cli/verbs.h"
 #include "lagwise/data/sources/pathfinder_examples.h"
 
 namespace lagwise::cli {
@@ -42,8 +42,6 @@ void prepare_pathfinder(const PathfinderFlags& flags) {
                    });
 }
 
-}  // namespace
-
 void add_data_pathfinder(CLI::App& verb) {
   CLI::App* app = verb.add_subcommand(
       "pathfinder",
@@ -66,4 +64,9 @@ void add_data_pathfinder(CLI::App& verb) {
   app->callback([flags] { prepare_pathfinder(*flags); });
 }
 
+const RegisterVerb data_pathfinder_registered({.name = "data pathfinder",
+                                               .place = 7,
+                                               .add = add_data_pathfinder});
+
+}  // namespace
 }  // namespace lagwise::cli

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "lagwise/cli/checks.h"
-#include "lagwise/cli/data.h"
 #include "lagwise/cli/data/prepared_set.h"
+#include "lagwise/cli/verbs.h"
 #include "lagwise/data/sources/retrieval_examples.h"
 
 namespace lagwise::cli {
@@ -44,8 +44,6 @@ void prepare_retrieval(const RetrievalFlags& flags) {
       });
 }
 
-}  // namespace
-
 void add_data_retrieval(CLI::App& verb) {
   CLI::App* app = verb.add_subcommand(
       "retrieval", "Pairs of texts: AAN's tables, or passages of a text corpus");
@@ -69,4 +67,9 @@ void add_data_retrieval(CLI::App& verb) {
   app->callback([flags] { prepare_retrieval(*flags); });
 }
 
+const RegisterVerb data_retrieval_registered({.name = "data retrieval",
+                                              .place = 8,
+                                              .add = add_data_retrieval});
+
+}  // namespace
 }  // namespace lagwise::cli

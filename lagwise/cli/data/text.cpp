@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "lagwise/cli/checks.h"
-#include "lagwise/cli/data.h"
 #include "lagwise/cli/data/prepared_set.h"
+#include "lagwise/cli/verbs.h"
 #include "lagwise/data/sources/text_examples.h"
 
 namespace lagwise::cli {
@@ -36,8 +36,6 @@ void prepare_text(const TextFlags& flags) {
       });
 }
 
-}  // namespace
-
 void add_data_text(CLI::App& verb) {
   CLI::App* app = verb.add_subcommand(
       "text", "Labelled text, by its bytes: aclImdb's folders, TSV, CSV");
@@ -60,4 +58,9 @@ void add_data_text(CLI::App& verb) {
   app->callback([flags] { prepare_text(*flags); });
 }
 
+const RegisterVerb data_text_registered({.name = "data text",
+                                         .place = 9,
+                                         .add = add_data_text});
+
+}  // namespace
 }  // namespace lagwise::cli

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr size_t kMostBytes = size_t{64} << 20;
+constexpr size_t kMostJsbBytes = size_t{64} << 20;
 
 /// Walks the tree; the path to the mistake stands for an offset, which a tree has not.
 class JsbReader {
@@ -62,8 +62,8 @@ class JsbReader {
 
 std::map<std::string, std::vector<Chorale>> parse_jsb(const std::string& name,
                                                       Bytes bytes) {
-  if (bytes.size() > kMostBytes)
-    throw DataError(name, static_cast<int64_t>(kMostBytes),
+  if (bytes.size() > kMostJsbBytes)
+    throw DataError(name, static_cast<int64_t>(kMostJsbBytes),
                     "at most 64 MB of chorales");
   JsonLimits limits;
   limits.values = 8000000;

@@ -12,7 +12,7 @@
 namespace lagwise::data {
 namespace {
 
-constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::string_view kNpyMagic = "\x93NUMPY";
 constexpr size_t kMostAxes = 32;  // NumPy's own limit
 
 struct TypeRow {
@@ -187,8 +187,8 @@ NpyArray parse_npy(std::string_view contents, const std::string& file) {
   const auto refuse = [&](size_t offset, const std::string& expected) {
     throw DataError(file, static_cast<int64_t>(offset), expected);
   };
-  if (!contents.starts_with(kMagic)) refuse(0, "the magic \\x93NUMPY");
-  const size_t version = kMagic.size(), length_at = version + 2;
+  if (!contents.starts_with(kNpyMagic)) refuse(0, "the magic \\x93NUMPY");
+  const size_t version = kNpyMagic.size(), length_at = version + 2;
   if (contents.size() < length_at) refuse(version, "a version");
   const char major = contents[version];
   if ((major != 1 && major != 2) || contents[version + 1] != 0)

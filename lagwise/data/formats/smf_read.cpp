@@ -219,12 +219,12 @@ class TrackReader {
   bool ended_ = false;
 };
 
-struct Header {
+struct SmfHeader {
   int tracks;
   bool smpte;
 };
 
-Header read_header(ByteCursor& cursor, Music& music) {
+SmfHeader read_header(ByteCursor& cursor, Music& music) {
   if (text_of(cursor.take(4, "MThd")) != "MThd")
     cursor.fail_at(0, "MThd, the start of a MIDI file");
   const auto length = cursor.big_endian<uint32_t>("header length");
@@ -258,7 +258,7 @@ Music parse_smf(const std::string& name, Bytes bytes, SmfRepairs* repairs) {
   if (bytes.size() > kMaxBytes) cursor.fail_at(kMaxBytes, "at most 16 MB of MIDI file");
   Music music;
   SmfRepairs found;
-  const Header header = read_header(cursor, music);
+  const SmfHeader header = read_header(cursor, music);
   const std::vector<Tempo> real_time = music.tempos;
   for (int left = header.tracks; left > 0;) {
     const std::string_view kind = text_of(cursor.take(4, "MTrk, the start of a track"));

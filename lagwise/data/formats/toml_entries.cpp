@@ -16,7 +16,7 @@
 namespace lagwise::data {
 namespace {
 
-constexpr size_t kMostBytes = 1 << 20;
+constexpr size_t kMostTomlBytes = 1 << 20;
 constexpr int kMostTables = 8;
 
 [[noreturn]] void refuse(const std::string& file, int64_t line,
@@ -77,7 +77,7 @@ class Flattener {
 }  // namespace
 
 std::vector<TomlEntry> read_toml(const std::string& file, Bytes text) {
-  if (text.size() > kMostBytes) refuse(file, 0, "at most 1 MB of TOML");
+  if (text.size() > kMostTomlBytes) refuse(file, 0, "at most 1 MB of TOML");
   const toml::parse_result result = toml::parse(text_of(text), file);
   if (!result) {
     std::string why(result.error().description());

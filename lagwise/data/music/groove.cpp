@@ -284,7 +284,7 @@ class Groove : public TokenScheme {
 
 constexpr int kMostVelocities = 64;
 
-const RegisterTokenScheme kRow({
+const RegisterTokenScheme groove_registered({
     .name = "groove",
     .summary = "note-on, note-off and beat-relative time for bass, drums and chords",
     .paper = "arXiv:2105.08399",

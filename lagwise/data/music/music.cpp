@@ -9,7 +9,7 @@
 namespace lagwise::data {
 namespace {
 
-constexpr size_t kMaxTracks = 0xFFFF - 1;  // a file counts them in 16 bits
+constexpr size_t kMostTracksOfAFile = 0xFFFF - 1;  // a file counts them in 16 bits
 
 template <class Event>
 void sort_by_tick(std::vector<Event>& events) {
@@ -109,7 +109,7 @@ void tidy(Music& music) {
   for (Tempo& tempo : music.tempos)
     tempo.us_per_beat = std::clamp<int64_t>(tempo.us_per_beat, 1, 0xFFFFFF);
   for (Text& text : music.texts) text.kind = std::clamp(text.kind, 1, 15);
-  if (music.tracks.size() > kMaxTracks) music.tracks.resize(kMaxTracks);
+  if (music.tracks.size() > kMostTracksOfAFile) music.tracks.resize(kMostTracksOfAFile);
   std::erase_if(music.other,
                 [](const RawEvent& event) { return !is_other_event(event.bytes); });
   for (Track& track : music.tracks) tidy_track(track);

@@ -22,7 +22,7 @@
 namespace lagwise::data {
 namespace {
 
-constexpr int64_t kBeat = 480, kBar = 4 * kBeat, kGrid = kBeat / 4;
+constexpr int64_t kRemiBeat = 480, kBar = 4 * kRemiBeat, kGrid = kRemiBeat / 4;
 constexpr int kPositions = 16, kLowest = 22, kHighest = 107;
 constexpr int kSoftest = 40, kLoudest = 86, kVelocityStep = 2;
 constexpr int kSlowest = 32, kFastest = 224, kTempoStep = 3;
@@ -33,7 +33,7 @@ constexpr const char* kRoots[] = {"C",  "C#", "D",  "D#", "E",  "F",
 constexpr const char* kQualities[] = {"M",  "m",  "+",   "o",    "7",   "M7",
                                       "m7", "o7", "/o7", "sus2", "sus4"};
 
-enum class Kind { kBar, kBeat, kChord, kTempo, kPitch, kVelocity, kDuration, kEnd };
+enum class Kind { kBar, kRemiBeat, kChord, kTempo, kPitch, kVelocity, kDuration, kEnd };
 
 struct Token {
   std::string word;
@@ -54,7 +54,7 @@ std::vector<Token> make_tokens() {
       if (kind != Kind::kTempo || tempo_exists(i))
         tokens.push_back({word + std::to_string(i), kind, i});
   };
-  numbers("Beat_", Kind::kBeat, 0, kPositions - 1, 1);
+  numbers("Beat_", Kind::kRemiBeat, 0, kPositions - 1, 1);
   numbers("Tempo_", Kind::kTempo, kSlowest, kFastest, kTempoStep);
   numbers("Note_Pitch_", Kind::kPitch, kLowest, kHighest, 1);
   numbers("Note_Velocity_", Kind::kVelocity, kSoftest, kLoudest, kVelocityStep);
@@ -85,7 +85,7 @@ int64_t to_grid(int64_t t) { return round_half_even(t, kGrid) * kGrid; }
 
 // A time of the music in ticks of 1/480 beat.
 int64_t rescale(int64_t tick, int ticks_per_beat) {
-  return (2 * tick * kBeat + ticks_per_beat) / (2 * ticks_per_beat);
+  return (2 * tick * kRemiBeat + ticks_per_beat) / (2 * ticks_per_beat);
 }
 
 // The word's tempo nearest to `bpm`, the lower of two equally near.
@@ -113,15 +113,15 @@ class RemiGrammar : public Grammar {
                          last_ != Kind::kEnd;
     switch (next.kind) {
       case Kind::kBar:
-        return !last_ || (between && last_ != Kind::kBeat);
+        return !last_ || (between && last_ != Kind::kRemiBeat);
       case Kind::kEnd:
         return last_ == Kind::kBar;
-      case Kind::kBeat:
-        return between && last_ != Kind::kBeat && next.value > beat_;
+      case Kind::kRemiBeat:
+        return between && last_ != Kind::kRemiBeat && next.value > beat_;
       case Kind::kChord:
-        return last_ == Kind::kBeat;
+        return last_ == Kind::kRemiBeat;
       case Kind::kTempo:
-        return last_ == Kind::kBeat || last_ == Kind::kChord;
+        return last_ == Kind::kRemiBeat || last_ == Kind::kChord;
       case Kind::kPitch:
         return between && in_beat;
       case Kind::kVelocity:
@@ -136,7 +136,7 @@ class RemiGrammar : public Grammar {
     const Token& token = tokens_[static_cast<size_t>(id)];
     last_ = token.kind;
     if (token.kind == Kind::kBar) beat_ = -1;
-    if (token.kind == Kind::kBeat) beat_ = token.value;
+    if (token.kind == Kind::kRemiBeat) beat_ = token.value;
   }
 
  private:
@@ -194,7 +194,7 @@ class Remi : public TokenScheme {
 
   Music decode(std::span<const int32_t> ids) const override {
     Music music;
-    music.ticks_per_beat = kBeat;
+    music.ticks_per_beat = kRemiBeat;
     music.tracks = {{"piano", 0, 0, {}, {}}};
     std::vector<Note>& notes = music.tracks[0].notes;
     int64_t bar = -1, now = 0;
@@ -205,7 +205,7 @@ class Remi : public TokenScheme {
       if (bar < 0 && token.kind != Kind::kBar) continue;
       if (token.kind == Kind::kEnd || bar + 2 > kSmfLastTick / kBar) break;
       if (token.kind == Kind::kBar) now = ++bar * kBar;
-      if (token.kind == Kind::kBeat) now = bar * kBar + token.value * kGrid;
+      if (token.kind == Kind::kRemiBeat) now = bar * kBar + token.value * kGrid;
       if (token.kind == Kind::kTempo)
         music.tempos.push_back({now, std::lround(6e7 / token.value)});
       if (token.kind == Kind::kChord)
@@ -314,8 +314,8 @@ class Remi : public TokenScheme {
           {"Velocity_", velocity},
           {"Duration_", length}})
       ids.push_back(vocabulary_.id("Note_" + (word + std::to_string(value))));
-    loss.keep(static_cast<double>(shift) / kBeat,
-              static_cast<double>(note.end - note.start - length) / kBeat,
+    loss.keep(static_cast<double>(shift) / kRemiBeat,
+              static_cast<double>(note.end - note.start - length) / kRemiBeat,
               note.velocity - velocity);
   }
 
@@ -351,7 +351,7 @@ class Remi : public TokenScheme {
   Vocabulary vocabulary_;
 };
 
-const RegisterTokenScheme kRow({
+const RegisterTokenScheme remi_registered({
     .name = "remi",
     .summary = "bars, sixteenth positions, chords, tempos and notes of one piano",
     .paper = "arXiv:2002.00212",

@@ -8,7 +8,7 @@ namespace lagwise::data {
 namespace {
 
 constexpr int kIntervals = 41, kFarthest = 20, kLags = 24, kBarBeats = 4, kPerBeat = 6;
-constexpr int kDurations = 12, kLongestBeats = 2, kPitches = 128;
+constexpr int kDurations = 12, kLongestBeats = 2, kMidiPitches = 128;
 
 // The sixth of a beat in which `beats` falls. The edges are numpy's, i * (4 / 24), and
 // like numpy's they are compared as they are rounded: the reference counts so.
@@ -116,9 +116,9 @@ StyleProfile onset_duration_profile(std::span<const Note> notes, int ticks_per_b
 }
 
 StyleProfile onset_pitch_profile(std::span<const Note> notes, int ticks_per_beat) {
-  StyleProfile profile(kLags * kPitches);
+  StyleProfile profile(kLags * kMidiPitches);
   for (const Note& note : notes)
-    ++bin_at(profile, onset_bin(note, ticks_per_beat), kPitches, note.pitch);
+    ++bin_at(profile, onset_bin(note, ticks_per_beat), kMidiPitches, note.pitch);
   return profile;
 }
 

@@ -8,7 +8,7 @@
 namespace lagwise::data {
 namespace {
 
-constexpr std::string_view kMagic = "LWSHARD1";
+constexpr std::string_view kShardMagic = "LWSHARD1";
 constexpr size_t kHeader = 16;
 
 size_t width_for(int64_t vocabulary) {
@@ -28,7 +28,7 @@ uint64_t number_at(Bytes bytes, size_t at, size_t width) {
 
 ShardWriter::ShardWriter(const std::string& file, int64_t vocabulary)
     : out_(file), vocabulary_(vocabulary), width_(width_for(vocabulary)) {
-  put(bytes_of(kMagic));
+  put(bytes_of(kShardMagic));
   put_number(static_cast<uint32_t>(width_));
   put_number(uint32_t{0});
 }
@@ -81,7 +81,7 @@ Shard::Shard(const std::string& name, Bytes bytes, int64_t vocabulary)
 
 void Shard::check() {
   ByteCursor cursor(name_, bytes_);
-  if (text_of(cursor.take(kMagic.size(), "LWSHARD1")) != kMagic)
+  if (text_of(cursor.take(kShardMagic.size(), "LWSHARD1")) != kShardMagic)
     cursor.fail_at(0, "LWSHARD1, the start of a shard");
   width_ = cursor.little_endian<uint32_t>("width");
   if (width_ != width_for(vocabulary_))

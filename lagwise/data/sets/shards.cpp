@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr const char *kManifest = "/manifest.json", *kFormat = "lagwise shards";
 constexpr int kVersion = 1;
-constexpr size_t kMostBytes = size_t{16} << 20;
+constexpr size_t kMostManifestBytes = size_t{16} << 20;
 
 bool is_split_name(const std::string& name) {
   return !name.empty() && name.size() <= 64 &&
@@ -107,8 +107,8 @@ class ManifestReader {
 };
 
 Read parse_manifest(const std::string& name, Bytes text) {
-  if (text.size() > kMostBytes)
-    throw DataError(name, static_cast<int64_t>(kMostBytes),
+  if (text.size() > kMostManifestBytes)
+    throw DataError(name, static_cast<int64_t>(kMostManifestBytes),
                     "at most 16 MB of manifest");
   return ManifestReader(name).read(parse_strict_json(name, 0, text));
 }

@@ -12,7 +12,7 @@
 namespace lagwise::data {
 namespace {
 
-constexpr int64_t kStream = 0x4C4F;  // of the noise: this generator's own
+constexpr int64_t kListopsStream = 0x4C4F;  // of the noise: this generator's own
 constexpr double kOperator = 0.25;
 constexpr int64_t kGiveUp = 100000;  // trees in a row without a new one
 
@@ -69,7 +69,8 @@ ListopsGenerator::ListopsGenerator(uint64_t seed, const ListopsRules& rules)
 bool ListopsGenerator::grow(int64_t tree, ListopsRow& row) const {
   row.expression.clear();
   row.length = 0;
-  row.label = Tree(Dice(Noise(seed_, kStream, tree).at({})), rules_, row).node(1);
+  row.label =
+      Tree(Dice(Noise(seed_, kListopsStream, tree).at({})), rules_, row).node(1);
   return row.label >= 0 && row.length > rules_.longer_than &&
          row.length < rules_.shorter_than;
 }

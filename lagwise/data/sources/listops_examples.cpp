@@ -14,8 +14,8 @@ namespace {
 namespace fs = std::filesystem;
 
 /// `split` is asked once for every row.
-int64_t read_table(const std::string& file, const std::function<std::string()>& split,
-                   const VisitExample& visit) {
+int64_t read_rows(const std::string& file, const std::function<std::string()>& split,
+                  const VisitExample& visit) {
   int64_t row = 0;
   const int64_t rows =
       each_listops_row(file, [&](std::string_view expression, int label) {
@@ -55,7 +55,7 @@ void make_listops_examples(const ListopsMaking& making, const VisitExample& visi
 void read_listops_examples(const std::string& path, const VisitExample& visit) {
   if (!fs::is_directory(path)) {
     Spread spread(0.1, 0.1);
-    read_table(
+    read_rows(
         path, [&] { return spread.next(); }, visit);
     return;
   }
@@ -68,7 +68,7 @@ void read_listops_examples(const std::string& path, const VisitExample& visit) {
   for (const auto& [name, file] : files) {
     const char* const split = name;  // clang 14 hands no structured binding to a lambda
     if (fs::exists(path + file))
-      read_table(
+      read_rows(
           path + file, [&] { return split; }, visit);
   }
 }

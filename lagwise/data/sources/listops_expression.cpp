@@ -7,7 +7,7 @@
 namespace lagwise::data {
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void refuse_expression(const std::string& what) {
   throw std::invalid_argument("listops: expected " + what);
 }
 
@@ -17,8 +17,8 @@ int32_t symbol_of(std::string_view word) {
   if (word == "]") return kListopsClose;
   const auto* const found = std::ranges::find(kListopsNames, word);
   if (found == std::end(kListopsNames))
-    refuse("a digit, an operator or a bracket, got '" +
-           std::string(word.substr(0, 20)) + "'");
+    refuse_expression("a digit, an operator or a bracket, got '" +
+                      std::string(word.substr(0, 20)) + "'");
   return kListopsOperator + static_cast<int32_t>(found - kListopsNames);
 }
 
@@ -29,7 +29,8 @@ void reduce(std::vector<int32_t>& stack) {
     arguments.push_back(stack.back() - kListopsDigit);
     stack.pop_back();
   }
-  if (stack.empty() || arguments.empty()) refuse("an operator with arguments before ]");
+  if (stack.empty() || arguments.empty())
+    refuse_expression("an operator with arguments before ]");
   stack.back() =
       kListopsDigit + listops_apply(stack.back() - kListopsOperator, arguments);
 }
@@ -61,13 +62,14 @@ int listops_value(std::span<const int32_t> symbols) {
   std::vector<int32_t> stack;
   for (const int32_t symbol : symbols) {
     if (symbol <= kListopsPad || symbol >= kListopsSymbols)
-      refuse("symbols from 1 to 15");
+      refuse_expression("symbols from 1 to 15");
     if (symbol == kListopsClose)
       reduce(stack);
     else
       stack.push_back(symbol);
   }
-  if (stack.size() != 1 || stack[0] >= kListopsOperator) refuse("one whole expression");
+  if (stack.size() != 1 || stack[0] >= kListopsOperator)
+    refuse_expression("one whole expression");
   return stack[0] - kListopsDigit;
 }
 

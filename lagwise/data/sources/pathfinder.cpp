@@ -13,8 +13,8 @@
 namespace lagwise::data {
 namespace {
 
-constexpr int64_t kStream = 0x5046;  // of the noise: this generator's own
-constexpr int kPadding = 1;          // cells at the border that stay empty
+constexpr int64_t kPathfinderStream = 0x5046;  // of the noise: this generator's own
+constexpr int kPadding = 1;                    // cells at the border that stay empty
 constexpr int kPaddleTries = 3, kSnakeTries = 5;
 constexpr int kDistractors = 20;      // paddles in all
 constexpr double kTarget = 2 * 0.75;  // brightness of the long snakes,
@@ -298,7 +298,7 @@ Pathfinder::Pathfinder(uint64_t seed, const PathfinderRules& rules)
 }
 
 PathfinderImage Pathfinder::image(int64_t index) const {
-  return Drawing(Dice(Noise(seed_, kStream, index).at({})), rules_).draw();
+  return Drawing(Dice(Noise(seed_, kPathfinderStream, index).at({})), rules_).draw();
 }
 
 }  // namespace lagwise::data

@@ -17,11 +17,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kStream = 0x5250;  // of the noise: this maker's own
+constexpr int64_t kRetrievalStream = 0x5250;  // of the noise: this maker's own
 
 std::vector<int32_t> tokens_of(Bytes text) { return {text.begin(), text.end()}; }
 
-void read_table(const std::string& file, const std::function<std::string()>& split,
+void read_pairs(const std::string& file, const std::function<std::string()>& split,
                 const VisitExample& visit) {
   const int64_t rows = each_retrieval_row(
       file, [&](std::string_view first, std::string_view second, int label) {
@@ -32,8 +32,8 @@ void read_table(const std::string& file, const std::function<std::string()>& spl
 }
 
 /// The table of a split: a name that ends in one of `endings`; empty: none.
-std::string table_of(const std::string& folder,
-                     const std::vector<std::string>& endings) {
+std::string table_of_pairs(const std::string& folder,
+                           const std::vector<std::string>& endings) {
   std::vector<std::string> found;
   std::error_code failed;
   for (fs::directory_iterator at(folder, failed), end; !failed && at != end;
@@ -85,7 +85,7 @@ class Pairs {
   size_t articles() const { return articles_.size(); }
 
   Example pair(int64_t index) const {
-    Dice dice(Noise(seed_, kStream, index).at({.layer = part_}));
+    Dice dice(Noise(seed_, kRetrievalStream, index).at({.layer = part_}));
     const int label = dice.pick(2);
     const auto many = static_cast<int>(articles_.size());
     const int first = dice.pick(many);
@@ -128,27 +128,27 @@ class Pairs {
 }  // namespace
 
 bool is_retrieval_table(const std::string& path) {
-  return fs::is_directory(path) ? !table_of(path, {""}).empty()
+  return fs::is_directory(path) ? !table_of_pairs(path, {""}).empty()
                                 : path.ends_with(".tsv");
 }
 
 void read_retrieval_examples(const std::string& path, const VisitExample& visit) {
   if (!fs::is_directory(path)) {
     Spread spread(0.1, 0.1);
-    return read_table(
+    return read_pairs(
         path, [&] { return spread.next(); }, visit);
   }
-  const std::string train = table_of(path, {"train"});
+  const std::string train = table_of_pairs(path, {"train"});
   if (train.empty())
     throw DataError(path, -1, "a table whose name ends in train.tsv in the folder");
-  read_table(
+  read_pairs(
       train, [] { return "train"; }, visit);
-  if (const auto valid = table_of(path, {"eval", "valid", "val", "dev"});
+  if (const auto valid = table_of_pairs(path, {"eval", "valid", "val", "dev"});
       !valid.empty())
-    read_table(
+    read_pairs(
         valid, [] { return "valid"; }, visit);
-  if (const auto test = table_of(path, {"test"}); !test.empty())
-    read_table(
+  if (const auto test = table_of_pairs(path, {"test"}); !test.empty())
+    read_pairs(
         test, [] { return "test"; }, visit);
 }
 

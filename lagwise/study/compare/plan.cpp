@@ -80,7 +80,7 @@ void add_group(std::vector<GridCell>& cells, const Subject& subject, GridCell ce
   cell.recipe = subject.name, cell.file = subject.file;
   cell.first_seed = static_cast<int64_t>(subject.recipe.train.seed);
   cell.data_path = subject.recipe.data.path, cell.data_hash = subject.data_hash;
-  cell.decodes = subject.model.model == "decoder_lm";
+  cell.decodes = model_row(subject.model.model).continues;
   cell.not_served = why_not(subject.model, cell.encoding, cell.attention);
   cell.group = cells.empty() ? 0 : cells.back().group + 1;
   if (rates.empty()) {
