@@ -1,6 +1,14 @@
 // Linear attention with positions in plain loops: the program to docs/maths/start.md, whose
 // sections are named below. One head, no torch. Everything is compared with the kernels of
 // lagwise, which compute the same fast; the program fails where they do not agree.
+//
+//     make build && cmake --install build/release --prefix build/installed
+//     cmake -S examples -B build/examples -DCMAKE_PREFIX_PATH="$PWD/build/installed"
+//     cmake --build build/examples --target from_scratch && build/examples/from_scratch
+//
+// prints a line for each comparison, with the largest difference:
+//
+//     from_scratch: chunks of 7                      agrees (3.6e-15)
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -20,7 +28,7 @@ struct Matrix {
 };
 
 // Section 3, the recurrence; g is the decay of section 6, or 1.
-//     S_i = g S_{i-1} + k_i^T v_i,    o_i = q_i S_i
+//     S_i = g S_{i-1} + k_i^T v_i,    num_i = q_i S_i
 Matrix attend(const Matrix& q, const Matrix& k, const Matrix& v, double g) {
   Matrix s(k.cols, v.cols), out(q.rows, v.cols);
   for (int64_t i = 0; i < q.rows; ++i)
@@ -106,19 +114,75 @@ Backward backward(const Matrix& q, const Matrix& k, const Matrix& v, double g,
   return {G, c, dq, dk, dv};
 }
 
-// Section 7: the plane of the coordinates 2j and 2j + 1 of row i turns by the angle
-// (start + i) theta_j. sign = -1 turns back, which is also the gradient's way.
+// Section 7: plane p, the coordinates 2p and 2p + 1, of row i turns by the angle
+// (start + i) theta_p. sign = -1 turns back, which is also the gradient's way.
 Matrix turned(const Matrix& x, const Matrix& theta, int64_t start, double sign) {
   Matrix y = x;
   for (int64_t i = 0; i < x.rows; ++i)
-    for (int64_t j = 0; j < theta.cols; ++j) {
-      const double angle = sign * static_cast<double>(start + i) * theta(0, j);
-      const double a = x(i, 2 * j), b = x(i, 2 * j + 1);
-      y(i, 2 * j) = std::cos(angle) * a - std::sin(angle) * b;
-      y(i, 2 * j + 1) = std::cos(angle) * b + std::sin(angle) * a;
+    for (int64_t p = 0; p < theta.cols; ++p) {
+      const double angle = sign * static_cast<double>(start + i) * theta(0, p);
+      const double a = x(i, 2 * p), b = x(i, 2 * p + 1);
+      y(i, 2 * p) = std::cos(angle) * a - std::sin(angle) * b;
+      y(i, 2 * p + 1) = std::cos(angle) * b + std::sin(angle) * a;
     }
   return y;
 }
+
+// Section 7, with positions from `start` on: the numerator has turned features, the
+// denominator those before the turn.
+Forward forward_turned(const Matrix& q, const Matrix& k, const Matrix& v, double g,
+                       const Matrix& theta, int64_t start) {
+  Forward f{attend(turned(q, theta, start, 1), turned(k, theta, start, 1), v, g),
+            attend(q, k, Matrix(v.rows, 1, 1.0), g)};
+  for (int64_t i = 0; i < v.rows; ++i)
+    for (int64_t e = 0; e < v.cols; ++e) f.out(i, e) /= f.den(i, 0);
+  return f;
+}
+
+Matrix sum(Matrix x, const Matrix& y) {
+  for (size_t i = 0; i < x.data.size(); ++i) x.data[i] += y.data[i];
+  return x;
+}
+
+// Section 7: the gradients of q and k come on two ways. Through the numerator, turned
+// back; and through the denominator, whose values are a single column of 1.
+Backward backward_turned(const Matrix& q, const Matrix& k, const Matrix& v, double g,
+                         const Matrix& theta, const Forward& f, const Matrix& d_out) {
+  const Backward shared = backward(q, k, v, g, f, d_out);  // for G and c alone
+  const Matrix &G = shared.num, &c = shared.den, ones(v.rows, 1, 1.0);
+  const Matrix q1 = turned(q, theta, 0, 1), k1 = turned(k, theta, 0, 1);
+  const Matrix dq1 = attend(G, v, k1, g);
+  const Matrix dk1 = reversed(attend(reversed(v), reversed(G), reversed(q1), g));
+  const Matrix dv = reversed(attend(reversed(k1), reversed(q1), reversed(G), g));
+  const Matrix dq2 = attend(c, ones, k, g);
+  const Matrix dk2 = reversed(attend(reversed(ones), reversed(c), reversed(q), g));
+  return {G, c, sum(turned(dq1, theta, 0, -1), dq2),
+          sum(turned(dk1, theta, 0, -1), dk2), dv};
+}
+
+// Section 8: all that is kept between one token and the next.
+struct Step {
+  Matrix s, z;     // of turned keys, and of those before the turn
+  int64_t at = 0;  // the position of the next token
+
+  Matrix operator()(const Matrix& q, const Matrix& k, const Matrix& v, double g,
+                    const Matrix& theta) {
+    const Matrix q1 = turned(q, theta, at, 1), k1 = turned(k, theta, at, 1);
+    Matrix out(1, v.cols);
+    double den = 0;
+    for (int64_t d = 0; d < k.cols; ++d) {
+      z(0, d) = g * z(0, d) + k(0, d);
+      den += q(0, d) * z(0, d);
+      for (int64_t e = 0; e < v.cols; ++e) {
+        s(d, e) = g * s(d, e) + k1(0, d) * v(0, e);
+        out(0, e) += q1(0, d) * s(d, e);
+      }
+    }
+    for (double& x : out.data) x /= den;
+    ++at;
+    return out;
+  }
+};
 
 // From here on: the comparison with lagwise::kernels, and with slopes of the loss.
 namespace kernels = lagwise::kernels;
@@ -172,7 +236,9 @@ bool check_attention(Matrix& q, Matrix& k, Matrix& v, double g, const Matrix& d_
   bool ok = agree("chunks of 7", attend_in_chunks(q, k, v, g, 7), attend(q, k, v, g));
 
   const Matrix log_decay(1, 1, std::log(g)), ones(n, 1, 1.0);
-  const kernels::Decay<double> decay{kernels::Decay<double>::By::head, view(log_decay)};
+  const kernels::Decay<double> decay{kernels::Decay<double>::By::head,  // one g for all
+                                     view(log_decay)};
+  // Kernels allocate nothing. Room for all three calls below:
   std::vector<double> scratch(static_cast<size_t>(
       kernels::linear_scratch<double>(width, value_width) +
       kernels::linear_scratch<double>(value_width + 1, width) +
@@ -185,6 +251,7 @@ bool check_attention(Matrix& q, Matrix& k, Matrix& v, double g, const Matrix& d_
                                  divide, view(s), {.out = view(out)}, scratch.data());
   ok &= agree("out", f.out, out) & agree("denominator", f.den, den);
 
+  // `extra` is the one more column: [G | c] and [v | 1].
   Matrix sum_vk(value_width + 1, width), dq(n, width);  // the state of the pass for dq
   kernels::causal_linear<double>(
       {.x = view(b.num), .extra = view(b.den)}, {.x = view(v), .extra = view(ones)},
@@ -205,26 +272,48 @@ bool check_attention(Matrix& q, Matrix& k, Matrix& v, double g, const Matrix& d_
          is_slope("dv is the slope", b.v, v, loss);
 }
 
-// Turned features have both signs, so there is no denominator here: section 7.
-bool check_rotation(Matrix& q, const Matrix& k, const Matrix& v, double g,
-                    const Matrix& theta, const Matrix& d_out) {
+bool check_rotation(Matrix& q, Matrix& k, Matrix& v, double g, const Matrix& theta,
+                    const Matrix& d_out) {
   const int64_t planes = theta.cols;
-  Matrix table(q.rows, 2 * planes), fast(q.rows, q.cols);
+  Matrix table(q.rows, 2 * planes), there(q.rows, q.cols), back(q.rows, q.cols);
   for (int64_t i = 0; i < q.rows; ++i)
-    for (int64_t j = 0; j < planes; ++j) {
-      table(i, j) = std::cos(static_cast<double>(i) * theta(0, j));
-      table(i, planes + j) = std::sin(static_cast<double>(i) * theta(0, j));
+    for (int64_t p = 0; p < planes; ++p) {
+      table(i, p) = std::cos(static_cast<double>(i) * theta(0, p));
+      table(i, planes + p) = std::sin(static_cast<double>(i) * theta(0, p));
     }
-  kernels::rotate<double>(view(q), view(table), kernels::Pairs::interleaved, false,
-                          view(fast));
-  const auto attend_from = [&](int64_t start) {
-    return attend(turned(q, theta, start, 1), turned(k, theta, start, 1), v, g);
+  const auto pairs = kernels::Pairs::interleaved;
+  kernels::rotate<double>(view(q), view(table), pairs, /*opposite=*/false, view(there));
+  kernels::rotate<double>(view(q), view(table), pairs, /*opposite=*/true, view(back));
+  const auto out_from = [&](int64_t start) {
+    return forward_turned(q, k, v, g, theta, start).out;
   };
-  const Matrix dq = turned(attend(d_out, v, turned(k, theta, 0, 1), g), theta, 0, -1);
-  return agree("rotation", turned(q, theta, 0, 1), fast) &
-         agree("positions from 0 and from 1000", attend_from(0), attend_from(1000)) &
-         is_slope("dq through the rotation", dq, q,
-                  [&] { return dot(d_out, attend_from(0)); });
+  const Backward b =
+      backward_turned(q, k, v, g, theta, forward_turned(q, k, v, g, theta, 0), d_out);
+  const auto loss = [&] { return dot(d_out, out_from(0)); };
+  return agree("rotation", turned(q, theta, 0, 1), there) &
+         agree("rotation back", turned(q, theta, 0, -1), back) &
+         agree("positions from 0 and from 1000", out_from(0), out_from(1000)) &
+         is_slope("dq through the rotation", b.q, q, loss) &
+         is_slope("dk through the rotation", b.k, k, loss) &
+         is_slope("dv through the rotation", b.v, v, loss);
+}
+
+// Token by token the output is the same.
+bool check_steps(const Matrix& q, const Matrix& k, const Matrix& v, double g,
+                 const Matrix& theta) {
+  const auto row = [](const Matrix& x, int64_t i) {
+    Matrix y(1, x.cols);
+    for (int64_t j = 0; j < x.cols; ++j) y(0, j) = x(i, j);
+    return y;
+  };
+  Step step{Matrix(q.cols, v.cols), Matrix(1, q.cols)};
+  Matrix out(q.rows, v.cols);
+  for (int64_t i = 0; i < q.rows; ++i) {
+    const Matrix o = step(row(q, i), row(k, i), row(v, i), g, theta);
+    for (int64_t e = 0; e < v.cols; ++e) out(i, e) = o(0, e);
+  }
+  return agree("one token after another", forward_turned(q, k, v, g, theta, 0).out,
+               out);
 }
 
 int main() {
@@ -237,7 +326,8 @@ int main() {
   };
   Matrix q = random(45, 8), k = random(45, 8), v = random(45, 6);
   const Matrix d_out = random(45, 6), theta = random(1, 4);
-  const bool ok =
-      check_attention(q, k, v, 0.9, d_out) & check_rotation(q, k, v, 0.9, theta, d_out);
+  const bool ok = check_attention(q, k, v, 0.9, d_out) &
+                  check_rotation(q, k, v, 0.9, theta, d_out) &
+                  check_steps(q, k, v, 0.9, theta);
   return ok ? 0 : 1;
 }

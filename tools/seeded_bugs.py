@@ -136,7 +136,8 @@ BUGS = [
         "const auto dp = hn::Add(hn::LoadU(tag, row + b), hn::Mul(mean, hn::Zero(tag)));"),
     Bug("exact: table of keys sends no gradient to the queries", "kernels",
         EXACT_GRADIENT,
-        "multiply<T>(lag, p.lag_k + entry, width, dq, width, t.rows, t.lags(), true);", ""),
+        "  sum_keys<kByLag, T>(t, w.scores, part(static_cast<const T*>(p.lag_k), p.lags, lag),\n"
+        "                      dq, d);\n", ""),
     Bug("exact: a table read by the wrong end in a short piece", "ops",
         "lagwise/ops/exact/exact_waves.h", "head.lag_zero = piece.keys - 1;",
         "head.lag_zero = piece.rows - 1;"),
@@ -149,7 +150,7 @@ TORCH = ["-lc10", "-ltorch_cpu", "-ltorch"]
 PROGRAMS = {
     "kernels": (["lagwise/core/*.cpp", "lagwise/kernels/*.cpp"],
                 ["lagwise/kernels/*_test.cpp"], []),
-    "ops": (["lagwise/core/*.cpp", "lagwise/kernels/*.cpp", "lagwise/ops/*.cpp",
+    "ops": (["lagwise/core/*.cpp", "lagwise/kernels/*.cpp", "lagwise/ops/**/*.cpp",
              "bench/torch_linear.cpp"],
             ["lagwise/ops/linear/linear_attention_test.cpp",
              "lagwise/ops/linear/linear_attention_gradient_test.cpp",

@@ -79,7 +79,7 @@ class CosFormer : public FeatureMap {
   int64_t horizon_;
 };
 
-const RegisterFeatureMap registered({
+const RegisterFeatureMap cosformer_registered({
     .name = "cosformer",
     .summary = "relu times a quarter of a cosine of the distance, within a horizon",
     .paper = "arXiv:2202.08791",

@@ -1,141 +1,113 @@
 #include "lagwise/ops/sine_spe.h"
 
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/empty.h>
-#include <torch/csrc/autograd/custom_function.h>
+#include <ATen/ops/zeros.h>
 #include <torch/library.h>
 
-#include <tuple>
+#include <string>
 #include <vector>
 
 #include "lagwise/ops/spe/sine_spe_cpu.h"
+#include "lagwise/ops/torch/differentiable_pair.h"
 #include "lagwise/ops/torch/expect.h"
-#include "lagwise/ops/torch/once_differentiable.h"
 
-// In this order: CPU, Meta, Autograd, the public function, registration.
+// In this order: what a call takes, the operator and its gradient (CPU, Meta, Autograd),
+// the public function, registration.
 
 namespace lagwise::ops {
+
+template <class Visit>
+void each_argument(SineArguments& x, const Visit& visit) {
+  visit(x.q), visit(x.k);
+  visit(x.waves.frequency), visit(x.waves.phase), visit(x.waves.amplitude);
+  visit(x.waves.constant);
+  visit(x.q_at), visit(x.k_at);
+  visit(x.mixing.z), visit(x.mixing.gate), visit(x.mixing.fold);
+  visit(x.mixing.width);
+}
+
 namespace {
 
 using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-using Optional = c10::optional<Tensor>;
-using Two = std::tuple<Tensor, Tensor>;
 
 constexpr const char* kOp = "sine_spe";
+const std::string kSchema =
+    "Tensor q, Tensor k, Tensor frequency, Tensor phase, Tensor amplitude, "
+    "Tensor? constant, Tensor q_at, Tensor k_at, Tensor? z, Tensor? gate, "
+    "Tensor? fold, int width";
+const DifferentiablePair kPair = {
+    kOp,
+    "lagwise::sine_spe",
+    "lagwise::_sine_spe_backward",
+    {0, 1, 2, 3, 4, 5},  // q, k, frequency, phase, amplitude, constant
+    2,
+    2,
+    0};
 
-// ---- CPU and Meta
-
-Tensor like_output(const SineCall& call, const Tensor& x) {
-  return at::empty({call.b, call.h, x.size(2), call.width}, x.options());
+std::vector<int64_t> output_sizes(const SineCall& call, const Tensor& x) {
+  return {call.b, call.h, x.size(2), call.width};
 }
 
+// ---- sine_spe: q', k'
+
 template <bool compute>
-Two forward_op(const Tensor& q, const Tensor& k, const Tensor& frequency,
-               const Tensor& phase, const Tensor& amplitude, const Optional& constant,
-               const Tensor& q_at, const Tensor& k_at, const Optional& z,
-               const Optional& gate, const Optional& fold, int64_t width) {
-  const SineCall call = check_sine_spe(kOp, q, k, frequency, phase, amplitude, constant,
-                                       q_at, k_at, z, gate, fold, width);
-  Tensor q_out = like_output(call, q), k_out = like_output(call, k);
+void forward_op(const c10::OperatorHandle& op, Stack* stack) {
+  const Stack taken = take_arguments(op, *stack);
+  SineArguments arguments;
+  read_arguments(taken.data(), arguments);
+  const SineCall call = check_sine_spe(kOp, arguments);
+  Tensor q_out = at::empty(output_sizes(call, call.q), call.q.options());
+  Tensor k_out = at::empty(output_sizes(call, call.k), call.k.options());
   if constexpr (compute) sine_spe_cpu(call, q_out, k_out);
-  return {q_out, k_out};
+  stack->emplace_back(q_out);
+  stack->emplace_back(k_out);
+}
+
+// ---- _sine_spe_backward: the gradients of kPair.inputs
+
+SineGradientsOf backward_meta(const SineArguments& x) {
+  const auto like = [](const Tensor& y) {
+    return y.defined() ? at::empty(y.sizes(), y.options()) : y;
+  };
+  return {like(x.q),
+          like(x.k),
+          like(x.waves.frequency),
+          like(x.waves.phase),
+          like(x.waves.amplitude),
+          like(x.waves.constant)};
 }
 
 template <bool compute>
-std::vector<Tensor> backward_op(const Tensor& dq_out, const Tensor& dk_out,
-                                const Tensor& q, const Tensor& k,
-                                const Tensor& frequency, const Tensor& phase,
-                                const Tensor& amplitude, const Optional& constant,
-                                const Tensor& q_at, const Tensor& k_at,
-                                const Optional& z, const Optional& gate,
-                                const Optional& fold, int64_t width) {
-  const SineCall call = check_sine_spe(kOp, q, k, frequency, phase, amplitude, constant,
-                                       q_at, k_at, z, gate, fold, width);
-  expect_tensor(kOp, "dq_out", "[B, H, N, R]", dq_out,
-                {call.b, call.h, q.size(2), call.width}, q);
-  expect_tensor(kOp, "dk_out", "[B, H, M, R]", dk_out,
-                {call.b, call.h, k.size(2), call.width}, q);
-  SineGradientsOf to;
-  if constexpr (compute) {
-    to = sine_spe_backward_cpu(call, dq_out, dk_out);
-  } else {
-    const auto like = [](const Tensor& x) { return at::empty(x.sizes(), x.options()); };
-    to = {like(q), like(k), like(frequency), like(phase), like(amplitude), {}};
-    if (constant) to.constant = like(*constant);
-  }
-  // The dispatcher returns no undefined tensors.
-  if (!to.constant.defined()) to.constant = at::empty({0}, frequency.options());
-  return {to.q, to.k, to.frequency, to.phase, to.amplitude, to.constant};
+void backward_op(const c10::OperatorHandle& op, Stack* stack) {
+  const Stack taken = take_arguments(op, *stack);
+  SineArguments arguments;
+  read_arguments(&taken[3], arguments);  // after d_q, d_k, wanted
+  const SineCall call = check_sine_spe(kOp, arguments);
+  const auto gradient = [&](const c10::IValue& given, const char* name,
+                            const char* shape, const Tensor& x) {
+    if (given.isNone()) return at::zeros(output_sizes(call, x), x.options());
+    expect_tensor(kOp, name, shape, given.toTensor(), output_sizes(call, x), call.q);
+    return given.toTensor();
+  };
+  const Tensor d_q = gradient(taken[0], "d_q", "[B, H, N, R]", call.q);
+  const Tensor d_k = gradient(taken[1], "d_k", "[B, H, M, R]", call.k);
+  SineGradientsOf to =
+      compute ? sine_spe_backward_cpu(call, d_q, d_k) : backward_meta(arguments);
+  if (!to.constant.defined()) to.constant = at::empty({0}, call.frequency.options());
+  stack->emplace_back(std::vector<Tensor>{to.q, to.k, to.frequency, to.phase,
+                                          to.amplitude, to.constant});
 }
 
-// ---- Autograd
-
-auto& forward_operator() {
-  static auto op = c10::Dispatcher::singleton()
-                       .findSchemaOrThrow("lagwise::sine_spe", "")
-                       .typed<decltype(forward_op<true>)>();
-  return op;
-}
-
-auto& backward_operator() {
-  static auto op = c10::Dispatcher::singleton()
-                       .findSchemaOrThrow("lagwise::_sine_spe_backward", "")
-                       .typed<decltype(backward_op<true>)>();
-  return op;
-}
-
-Optional optional(const Tensor& x) { return x.defined() ? Optional(x) : c10::nullopt; }
-
-struct SineSpe : torch::autograd::Function<SineSpe> {
-  static variable_list forward(AutogradContext* ctx, const Tensor& q, const Tensor& k,
-                               const Tensor& frequency, const Tensor& phase,
-                               const Tensor& amplitude, const Optional& constant,
-                               const Tensor& q_at, const Tensor& k_at,
-                               const Optional& z, const Optional& gate,
-                               const Optional& fold, int64_t width) {
-    const auto value = [](const Optional& x) { return x.value_or(Tensor()); };
-    at::AutoDispatchBelowADInplaceOrView below_autograd;
-    const auto [q_out, k_out] = forward_operator().call(
-        q, k, frequency, phase, amplitude, constant, q_at, k_at, z, gate, fold, width);
-    ctx->save_for_backward({q, k, frequency, phase, amplitude, value(constant), q_at,
-                            k_at, value(z), value(gate), value(fold)});
-    ctx->saved_data["width"] = width;
-    return {q_out, k_out};
-  }
-
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const auto x = ctx->get_saved_variables();
-    variable_list gradients;
-    {
-      at::AutoGradMode off(false);
-      gradients = backward_operator().call(
-          grads[0], grads[1], x[0], x[1], x[2], x[3], x[4], optional(x[5]), x[6], x[7],
-          optional(x[8]), optional(x[9]), optional(x[10]),
-          ctx->saved_data["width"].toInt());
-    }
-    if (!x[5].defined()) gradients[5] = Tensor();
-    variable_list inputs(x.begin(), x.begin() + 6);
-    inputs.insert(inputs.end(), grads.begin(), grads.end());
-    gradients = once_differentiable(kOp, inputs, std::move(gradients));
-    gradients.resize(12);
-    return gradients;
-  }
-};
-
-Two forward_autograd(const Tensor& q, const Tensor& k, const Tensor& frequency,
-                     const Tensor& phase, const Tensor& amplitude,
-                     const Optional& constant, const Tensor& q_at, const Tensor& k_at,
-                     const Optional& z, const Optional& gate, const Optional& fold,
-                     int64_t width) {
+/// Under torch's key Autograd, above both.
+void forward_autograd(const c10::OperatorHandle& op, Stack* stack) {
+  SineArguments x;
+  read_arguments(&*(stack->end() - op.schema().arguments().size()), x);
   // No gradient would look to a learner like a gradient of zero.
-  const auto needs = [](const Optional& x) { return x && x->requires_grad(); };
-  TORCH_CHECK(!(needs(z) || needs(gate) || needs(q_at) || needs(k_at)), kOp,
-              ": expected noise and positions that need no gradient, got some that do");
-  const auto out = SineSpe::apply(q, k, frequency, phase, amplitude, constant, q_at,
-                                  k_at, z, gate, fold, width);
-  return {out[0], out[1]};
+  for (const Tensor& y : {x.mixing.z, x.mixing.gate, x.q_at, x.k_at})
+    TORCH_CHECK(!y.defined() || !y.requires_grad(), kOp,
+                ": expected noise and positions that need no gradient, got some that "
+                "do");
+  differentiate<kPair>(op, stack);
 }
 
 }  // namespace
@@ -143,32 +115,31 @@ Two forward_autograd(const Tensor& q, const Tensor& k, const Tensor& frequency,
 std::pair<Tensor, Tensor> sine_spe(const Tensor& q, const Tensor& k,
                                    const SineWaves& waves, const SineMixing& mixing,
                                    const Tensor& q_at, const Tensor& k_at) {
-  const auto [q_out, k_out] = forward_operator().call(
-      q, k, waves.frequency, waves.phase, waves.amplitude, optional(waves.constant),
-      q_at, k_at, optional(mixing.z), optional(mixing.gate), optional(mixing.fold),
-      mixing.width);
-  return {q_out, k_out};
+  Stack stack;
+  write_arguments(SineArguments{q, k, waves, q_at, k_at, mixing}, stack);
+  call_forward<kPair>(stack);
+  return {stack[0].toTensor(), stack[1].toTensor()};
 }
 
+using torch::CppFunction;
+
 TORCH_LIBRARY_FRAGMENT(lagwise, m) {
-  m.def(
-      "sine_spe(Tensor q, Tensor k, Tensor frequency, Tensor phase, Tensor amplitude, "
-      "Tensor? constant, Tensor q_at, Tensor k_at, Tensor? z, Tensor? gate, "
-      "Tensor? fold, int width) -> (Tensor q, Tensor k)");
-  m.def(
-      "_sine_spe_backward(Tensor dq_out, Tensor dk_out, Tensor q, Tensor k, "
-      "Tensor frequency, Tensor phase, Tensor amplitude, Tensor? constant, "
-      "Tensor q_at, Tensor k_at, Tensor? z, Tensor? gate, Tensor? fold, int width) "
-      "-> Tensor[]");
+  m.def(("sine_spe(" + kSchema + ") -> (Tensor q, Tensor k)").c_str());
+  m.def(("_sine_spe_backward(Tensor? d_q, Tensor? d_k, bool[] wanted, " + kSchema +
+         ") -> Tensor[]")
+            .c_str());
 }
 TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
-  m.impl("sine_spe", forward_op<true>);
-  m.impl("_sine_spe_backward", backward_op<true>);
+  m.impl("sine_spe", CppFunction::makeFromBoxedFunction<forward_op<true>>());
+  m.impl("_sine_spe_backward", CppFunction::makeFromBoxedFunction<backward_op<true>>());
 }
 TORCH_LIBRARY_IMPL(lagwise, Meta, m) {
-  m.impl("sine_spe", forward_op<false>);
-  m.impl("_sine_spe_backward", backward_op<false>);
+  m.impl("sine_spe", CppFunction::makeFromBoxedFunction<forward_op<false>>());
+  m.impl("_sine_spe_backward",
+         CppFunction::makeFromBoxedFunction<backward_op<false>>());
 }
-TORCH_LIBRARY_IMPL(lagwise, Autograd, m) { m.impl("sine_spe", forward_autograd); }
+TORCH_LIBRARY_IMPL(lagwise, Autograd, m) {
+  m.impl("sine_spe", CppFunction::makeFromBoxedFunction<forward_autograd>());
+}
 
 }  // namespace lagwise::ops

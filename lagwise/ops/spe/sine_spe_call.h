@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "lagwise/ops/sine_spe.h"
+
 namespace lagwise::ops {
 
 /// A checked call. All but q and k are dense.
@@ -17,14 +19,15 @@ struct SineCall {
   int64_t waves() const { return 2 * sines + (constant.defined() ? 1 : 0); }
 };
 
+/// What a call takes, in the order of the operator's schema.
+struct SineArguments {
+  at::Tensor q, k;
+  SineWaves waves;
+  at::Tensor q_at, k_at;
+  SineMixing mixing;
+};
+
 /// Checks everything once, so that neither the callers nor the code below need to.
-SineCall check_sine_spe(const char* op, const at::Tensor& q, const at::Tensor& k,
-                        const at::Tensor& frequency, const at::Tensor& phase,
-                        const at::Tensor& amplitude,
-                        const c10::optional<at::Tensor>& constant,
-                        const at::Tensor& q_at, const at::Tensor& k_at,
-                        const c10::optional<at::Tensor>& z,
-                        const c10::optional<at::Tensor>& gate,
-                        const c10::optional<at::Tensor>& fold, int64_t width);
+SineCall check_sine_spe(const char* op, const SineArguments& given);
 
 }  // namespace lagwise::ops

@@ -4,7 +4,9 @@
 #include <ATen/core/stack.h>
 #include <c10/util/Optional.h>
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace lagwise::ops {
 
@@ -25,6 +27,12 @@ inline void read(const c10::IValue& from, bool& to) { to = from.toBool(); }
 inline void read(const c10::IValue& from, double& to) { to = from.toDouble(); }
 inline void read(const c10::IValue& from, int64_t& to) { to = from.toInt(); }
 inline void read(const c10::IValue& from, std::string& to) { to = from.toStringRef(); }
+inline void read(const c10::IValue& from, uint64_t& to) {
+  to = static_cast<uint64_t>(from.toInt());
+}
+inline void read(const c10::IValue& from, std::vector<int64_t>& to) {
+  to = from.toIntVector();
+}
 template <class T>
 void read(const c10::IValue& from, c10::optional<T>& to) {
   to = from.toOptional<T>();
@@ -34,6 +42,7 @@ template <class T>
 c10::IValue written(const T& x) {
   return c10::IValue(x);
 }
+inline c10::IValue written(uint64_t x) { return static_cast<int64_t>(x); }
 inline c10::IValue written(const at::Tensor& x) {
   return x.defined() ? c10::IValue(x) : c10::IValue();
 }

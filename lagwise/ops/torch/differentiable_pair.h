@@ -12,8 +12,9 @@ namespace lagwise::ops {
 /// An operator and the one that computes its gradients:
 ///
 ///     forward    _x(arguments) -> results, all tensors
-///     backward   _x_backward(gradients of the first results, bool[] wanted, results,
-///                            arguments) -> Tensor[], a gradient for each of `inputs`
+///     backward   _x_backward(gradients of the first results, bool[] wanted, the last
+///                            `kept` results, arguments)
+///                -> Tensor[], a gradient for each of `inputs`
 ///
 /// The gradient of a result nobody used is None; that of an input that is absent or not
 /// wanted is an empty tensor, since the dispatcher returns no undefined ones.
@@ -24,6 +25,7 @@ struct DifferentiablePair {
   std::vector<size_t> inputs;  ///< places of the arguments that have gradients
   size_t results;              ///< how many there are
   size_t differentiable;       ///< the first of them have gradients, the rest none
+  size_t kept = results;       ///< the last of them are saved for the backward pass
 };
 
 /// Calls the pair's operator, forward or backward: takes its arguments off the stack and
@@ -41,7 +43,8 @@ void call_backward(Stack& stack) {
   op.callBoxed(&stack);
 }
 
-/// The autograd node of a pair. Saves every tensor that went in or came out.
+/// The autograd node of a pair. Saves every tensor that went in, and the results that
+/// the backward pass reads.
 template <const DifferentiablePair& kPair>
 struct PairFunction : torch::autograd::Function<PairFunction<kPair>> {
   using Variables = torch::autograd::variable_list;
@@ -59,7 +62,7 @@ struct PairFunction : torch::autograd::Function<PairFunction<kPair>> {
     call_forward<kPair>(stack);
     Variables results, saved = tensors.vec();
     for (const c10::IValue& x : stack) results.push_back(x.toTensor());
-    saved.insert(saved.end(), results.begin(), results.end());
+    saved.insert(saved.end(), results.end() - kPair.kept, results.end());
     ctx->save_for_backward(saved);
     ctx->set_materialize_grads(false);
     // Tensors are saved above, where autograd notices if someone changes them; here
@@ -81,7 +84,7 @@ struct PairFunction : torch::autograd::Function<PairFunction<kPair>> {
     Stack stack;
     for (const at::Tensor& x : gradients) stack.push_back(written(x));
     stack.push_back(ctx->saved_data["wanted"]);
-    const size_t tensors = saved.size() - kPair.results;
+    const size_t tensors = saved.size() - kPair.kept;
     for (size_t i = tensors; i < saved.size(); ++i) stack.emplace_back(saved[i]);
     std::vector<size_t> places;  // of the tensors among the arguments
     for (size_t i = 0; i < rest.size(); ++i) {
