@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "lagwise/core/errors.h"
-#include "lagwise/data/sets/spread.h"
+#include "lagwise/data/sets/split_dealer.h"
 #include "lagwise/data/sources/listops_expression.h"
 #include "lagwise/data/sources/lra_tables.h"
 
@@ -54,9 +54,9 @@ void make_listops_examples(const ListopsMaking& making, const VisitExample& visi
 
 void read_listops_examples(const std::string& path, const VisitExample& visit) {
   if (!fs::is_directory(path)) {
-    Spread spread(0.1, 0.1);
+    SplitDealer dealer(0.1, 0.1);
     read_rows(
-        path, [&] { return spread.next(); }, visit);
+        path, [&] { return dealer.next(); }, visit);
     return;
   }
   const std::pair<const char*, const char*> files[] = {{"train", "/basic_train.tsv"},

@@ -20,7 +20,7 @@ void make_listops_examples(const ListopsMaking& making, const VisitExample& visi
 
 /// Reads ListOps from a folder with basic_train.tsv, basic_val.tsv and basic_test.tsv
 /// (those that are there, train for sure), or from one file, of which every tenth row
-/// is valid and every ninth of the rest test (data/sets/spread.h). DataError for what is
+/// is valid and every ninth of the rest test (data/sets/split_dealer.h). DataError for what is
 /// missing, empty or no ListOps.
 void read_listops_examples(const std::string& path, const VisitExample& visit);
 

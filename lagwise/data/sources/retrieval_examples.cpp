@@ -7,7 +7,7 @@
 
 #include "lagwise/core/errors.h"
 #include "lagwise/data/formats/mapped_file.h"
-#include "lagwise/data/sets/spread.h"
+#include "lagwise/data/sets/split_dealer.h"
 #include "lagwise/data/sets/text_corpus.h"
 #include "lagwise/data/sources/dice.h"
 #include "lagwise/data/sources/lra_tables.h"
@@ -64,12 +64,12 @@ Articles open_articles(const std::string& path) {
     }
   if (!articles.splits.empty()) return articles;
   articles.files = open_text(path);
-  Spread spread(0.05, 0.05);
+  SplitDealer dealer(0.05, 0.05);
   for (const MappedFile& file : articles.files) {
     std::vector<Bytes> inside = wikitext_articles(file.bytes());
     if (inside.size() < 2) inside = {file.bytes()};
     for (const Bytes article : inside)
-      articles.splits[spread.next()].push_back(article);
+      articles.splits[dealer.next()].push_back(article);
   }
   return articles;
 }
@@ -134,9 +134,9 @@ bool is_retrieval_table(const std::string& path) {
 
 void read_retrieval_examples(const std::string& path, const VisitExample& visit) {
   if (!fs::is_directory(path)) {
-    Spread spread(0.1, 0.1);
+    SplitDealer dealer(0.1, 0.1);
     return read_pairs(
-        path, [&] { return spread.next(); }, visit);
+        path, [&] { return dealer.next(); }, visit);
   }
   const std::string train = table_of_pairs(path, {"train"});
   if (train.empty())

@@ -6,7 +6,7 @@
 #include "lagwise/core/errors.h"
 #include "lagwise/data/formats/delimited.h"
 #include "lagwise/data/formats/mapped_file.h"
-#include "lagwise/data/sets/spread.h"
+#include "lagwise/data/sets/split_dealer.h"
 #include "lagwise/data/sources/acl_imdb.h"
 #include "lagwise/data/sources/lra_tables.h"
 
@@ -32,8 +32,8 @@ void read_reviews(const TextReading& reading, const VisitExample& visit) {
     visit(split, example_of(text_of(file.bytes()), review.label),
           static_cast<double>(++read) / all);
   };
-  Spread spread(reading.valid, 0);
-  for (const Review& review : train) visit_one(spread.next(), review);
+  SplitDealer dealer(reading.valid, 0);
+  for (const Review& review : train) visit_one(dealer.next(), review);
   for (const Review& review : test) visit_one("test", review);
 }
 
@@ -85,9 +85,9 @@ std::string table_of(const std::string& folder, const std::vector<std::string>& 
 void read_text_examples(const TextReading& reading, const VisitExample& visit) {
   const std::string& path = reading.path;
   if (!fs::is_directory(path)) {
-    Spread spread(reading.valid, reading.test);
+    SplitDealer dealer(reading.valid, reading.test);
     return read_table(
-        reading, path, [&] { return spread.next(); }, visit);
+        reading, path, [&] { return dealer.next(); }, visit);
   }
   if (fs::exists(path + "/train/pos")) return read_reviews(reading, visit);
   const std::string train = table_of(path, {"train"});
@@ -96,9 +96,9 @@ void read_text_examples(const TextReading& reading, const VisitExample& visit) {
   if (train.empty())
     throw DataError(path, -1,
                     "train/pos and train/neg, or train.tsv or .csv, in the folder");
-  Spread spread(valid.empty() ? reading.valid : 0, 0);
+  SplitDealer dealer(valid.empty() ? reading.valid : 0, 0);
   read_table(
-      reading, train, [&] { return spread.next(); }, visit);
+      reading, train, [&] { return dealer.next(); }, visit);
   if (!valid.empty())
     read_table(
         reading, valid, [] { return "valid"; }, visit);

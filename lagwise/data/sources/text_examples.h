@@ -19,7 +19,7 @@ struct TextReading {
 ///     a folder of train, valid (or val, dev), test  tables with .tsv or .csv
 ///     a file                                        one table
 ///
-/// Where no file is valid, an evenly spread part of train is (data/sets/spread.h): aclImdb
+/// Where no file is valid, an evenly spread part of train is (data/sets/split_dealer.h): aclImdb
 /// has 25,000 reviews for training, and the Long Range Arena validates on its test set.
 /// A table has a header. Text is the column text, sentence, review or content; labels
 /// are the column label, target, class or sentiment. DataError names what is wrong.

@@ -69,7 +69,7 @@ ExactPiece piece_of(const ExactCall& call, const ExactOptions& options,
 
 void cut(ExactCall& call, const ExactOptions& options) {
   // A causal row sees keys by position: queries and keys need not be one sequence.
-  const Batch batch{call.b, call.n, call.m, false, call.q.is_meta()};
+  const BatchShape batch{call.b, call.n, call.m, false, call.q.is_meta()};
   const auto sequences = read_sequences(kOp, batch,
                                         {options.lengths, options.key_lengths,
                                          options.cu_seqlens, options.key_cu_seqlens});

@@ -123,7 +123,7 @@ void check_own_memory(const LinearCall& call, const char* name, const at::Tensor
 }
 
 void check_sequences(LinearCall& call, const LinearOptions& options) {
-  const Batch batch{call.b, call.n, call.m, call.causal, call.q.is_meta()};
+  const BatchShape batch{call.b, call.n, call.m, call.causal, call.q.is_meta()};
   auto found = read_sequences(call.op, batch,
                               {options.lengths, options.key_lengths, options.cu_seqlens,
                                options.key_cu_seqlens});

@@ -9,7 +9,7 @@ namespace {
 
 class Reader {
  public:
-  Reader(const char* op, const Batch& batch) : op_(op), batch_(batch) {}
+  Reader(const char* op, const BatchShape& batch) : op_(op), batch_(batch) {}
 
   std::vector<Sequence> whole() const {
     std::vector<Sequence> each;
@@ -103,12 +103,13 @@ class Reader {
   }
 
   const char* op_;
-  const Batch& batch_;
+  const BatchShape& batch_;
 };
 
 }  // namespace
 
-Sequences read_sequences(const char* op, const Batch& batch, const Ragged& ragged) {
+Sequences read_sequences(const char* op, const BatchShape& batch,
+                         const Ragged& ragged) {
   const bool padded = ragged.lengths.defined() || ragged.key_lengths.defined();
   const bool packed = ragged.cu_seqlens.defined() || ragged.key_cu_seqlens.defined();
   TORCH_CHECK(!padded || !packed, op,

@@ -27,7 +27,7 @@ struct Ragged {
 };
 
 /// The batch that is cut.
-struct Batch {
+struct BatchShape {
   int64_t b, n, m;    ///< rows, queries and keys in each
   bool one_sequence;  ///< keys are cut as the queries are: key_* is refused
   bool meta;          ///< only shapes are wanted: `Ragged` may be meta tensors
@@ -40,6 +40,6 @@ struct Sequences {
 
 /// Reads and checks; a TORCH_CHECK beginning with `op` says what was expected and what
 /// came. Meta tensors hold no numbers: they give as many sequences, all empty.
-Sequences read_sequences(const char* op, const Batch& batch, const Ragged& ragged);
+Sequences read_sequences(const char* op, const BatchShape& batch, const Ragged& ragged);
 
 }  // namespace lagwise::ops

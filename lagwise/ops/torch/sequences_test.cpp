@@ -22,7 +22,7 @@ at::Tensor meta(int64_t count) {
   return at::empty({count}, at::TensorOptions(at::kMeta).dtype(at::kLong));
 }
 
-Rows cut(const Batch& batch, const Ragged& ragged) {
+Rows cut(const BatchShape& batch, const Ragged& ragged) {
   Rows rows;
   for (const Sequence& x : read_sequences("op", batch, ragged).each)
     rows.push_back({x.row, x.query_begin, x.queries, x.key_begin, x.keys});
@@ -30,8 +30,8 @@ Rows cut(const Batch& batch, const Ragged& ragged) {
 }
 
 // Two rows of four queries and six keys; as many; all in one row.
-constexpr Batch kCross{2, 4, 6, false, false}, kSquare{2, 4, 4, true, false};
-constexpr Batch kOneRow{1, 4, 6, false, false}, kOneSquare{1, 4, 4, true, false};
+constexpr BatchShape kCross{2, 4, 6, false, false}, kSquare{2, 4, 4, true, false};
+constexpr BatchShape kOneRow{1, 4, 6, false, false}, kOneSquare{1, 4, 4, true, false};
 
 TEST(Sequences, AreTheBatchRowsUnlessCut) {
   EXPECT_EQ(cut(kCross, {}), (Rows{{0, 0, 4, 0, 6}, {1, 0, 4, 0, 6}}));
@@ -61,7 +61,7 @@ TEST(Sequences, ArePackedByCuts) {
 }
 
 TEST(Sequences, OfMetaTensorsAreAsManyAndEmpty) {
-  Batch two = kCross, one = kOneRow;
+  BatchShape two = kCross, one = kOneRow;
   two.meta = one.meta = true;
   EXPECT_EQ(cut(two, {meta(2), meta(2), {}, {}}),
             (Rows{{0, 0, 0, 0, 0}, {1, 0, 0, 0, 0}}));
@@ -70,7 +70,8 @@ TEST(Sequences, OfMetaTensorsAreAsManyAndEmpty) {
             (Rows{{0, 0, 1, 0, 3}, {1, 0, 2, 0, 4}}));
 }
 
-void expect_refused(const Batch& batch, const Ragged& ragged, const std::string& line) {
+void expect_refused(const BatchShape& batch, const Ragged& ragged,
+                    const std::string& line) {
   std::string said = "nothing was refused";
   try {
     read_sequences("op", batch, ragged);

@@ -13,9 +13,9 @@ namespace lagwise::data {
 ///     of the rest, the j-th is test  if floor((j + 1) t) > floor(j t)
 ///
 /// where v is the fraction for validation and t = test / (1 - v).
-class Spread {
+class SplitDealer {
  public:
-  Spread(double valid, double test) : valid_(valid), test_(test / (1 - valid)) {}
+  SplitDealer(double valid, double test) : valid_(valid), test_(test / (1 - valid)) {}
 
   std::string next() {
     if (takes(valid_, at_++)) return "valid";
