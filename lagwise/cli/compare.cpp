@@ -39,6 +39,26 @@ void print(const CompareTable& table, const CompareFlags& flags) {
     fmt::print("{}", flags.markdown ? table_markdown(table) : table_text(table));
 }
 
+/// The twins' restart lines, and whether anybody gains by a longer past.
+void add_gains(CompareTable& table) {
+  set_twins(table.rows);
+  for (const std::string& line : gain_lines(table.rows)) table.notes.push_back(line);
+}
+
+/// Those whose restart line is of a version in which windows advanced by half of their
+/// length: that line shows its targets less, and is easier to beat.
+std::vector<std::string> old_restart_lines(const std::vector<RunSummary>& runs) {
+  std::vector<std::string> lines;
+  for (const RunSummary& run : runs)
+    if (run.slide == 0 && !run.lengths.empty() &&
+        std::isfinite(run.lengths.back().restart))
+      lines.push_back(run.folder +
+                      " has a restart line of an older version, which is easier to "
+                      "beat: lagwise eval " +
+                      run.folder);
+  return lines;
+}
+
 void compare_runs(const CompareFlags& flags) {
   std::vector<RunSummary> runs;
   for (const std::string& folder : flags.runs) runs.push_back(read_run_summary(folder));
@@ -49,6 +69,8 @@ void compare_runs(const CompareFlags& flags) {
   for (const RunSummary& run : runs)
     for (const std::string& file : run.damaged)
       table.notes.push_back(file + " is damaged and left out");
+  add_gains(table);
+  for (const std::string& line : old_restart_lines(runs)) table.notes.push_back(line);
   for (const std::string& line : likeness_lines(runs)) table.notes.push_back(line);
   print(table, flags);
 }
@@ -89,6 +111,7 @@ CompareRow row_of_cell(const GridCell& cell, const CompareFlags& flags,
   const CompareRequest& request = flags.request;
   CompareRow row = row_of(cell.recipe, runs_of(cell, flags), request.seeds);
   row.encoding = cell.encoding, row.attention = cell.attention;
+  if (!cell.past.empty()) row.past = cell.past;
   if (!cell.not_served.empty()) {
     row.asked = 0;
     row.state = "not served: " + cell.not_served;
@@ -109,10 +132,11 @@ CompareTable table_of(const CompareFlags& flags, const std::vector<GridCell>& ce
     if (!cell && cells[i].not_served.empty())
       table.rows.back().state += "; the learning rate is not chosen yet";
   }
-  const bool by_length =
-      std::any_of(table.rows.begin(), table.rows.end(),
-                  [](const auto& row) { return !row.lengths.empty(); });
-  if (by_length) table.notes.push_back("loss in nats per token, by position");
+  const bool by_position =
+      std::any_of(table.rows.begin(), table.rows.end(), [](const auto& row) {
+        return !row.lengths.empty() && row.lengths[0].loss.count > 0;
+      });
+  if (by_position) table.notes.push_back("loss in nats per token, by position");
   if (request.seeds > 1) table.notes.push_back("deviations are over seeds");
   table.notes.push_back(
       request.rates.empty()
@@ -120,6 +144,7 @@ CompareTable table_of(const CompareFlags& flags, const std::vector<GridCell>& ce
           : fmt::format("every cell has the steps of its recipe and the best learning "
                         "rate of {}, by the loss on valid with the first seed",
                         fmt::join(request.rates, ", ")));
+  add_gains(table);
   table.notes.push_back(fmt::format(
       "{} of {} runs are done; {:.1f} of {:g} minutes spent; {} side by side",
       runner.done(), runner.asked(), ledger.spent() / 60, flags.runner.minutes,
@@ -194,6 +219,9 @@ void add_grid_options(CLI::App& verb, CompareFlags& flags) {
                   "With each of these, such as \"none;lrpe:p={identity,odd_even}\"");
   verb.add_option("--attention", flags.request.attentions,
                   "And each of these, such as \"linear:map=elu1;exact\"");
+  verb.add_option("--past", flags.request.pasts,
+                  "And each of these train.past, such as \"0;0,0,1,3\": a twin "
+                  "without a past beside those with one");
   verb.add_option("--lr", flags.request.rates,
                   "The learning rate, or several to choose from, such as 0.001,0.003")
       ->delimiter(',')

@@ -21,6 +21,7 @@ namespace {
 
 using lagwise::testing::Corpus;
 using lagwise::testing::put;
+using lagwise::testing::put_lines;
 using lagwise::testing::put_run;
 using lagwise::testing::recipe_of;
 using lagwise::testing::TempFolder;
@@ -33,6 +34,16 @@ std::vector<std::string> names(const std::vector<GridCell>& cells) {
   std::vector<std::string> all;
   for (const GridCell& cell : cells) all.push_back(cell.name);
   return all;
+}
+
+template <class Act>
+std::string refusal(const Act& act) {
+  try {
+    act();
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
 }
 
 TEST(ComparePlan, IsTheGridInOrder) {
@@ -71,6 +82,23 @@ TEST(ComparePlan, GroupsLearningRates) {
   EXPECT_NE(cells[1].group, cells[2].group);
 }
 
+TEST(ComparePlan, PutsThePastOnAnAxis) {
+  const Corpus corpus;
+  CompareRequest request = corpus.request("none;t5");
+  request.pasts = "0;0,0,1,3";
+  const auto cells = plan_cells(request);
+  EXPECT_THAT(names(cells), ElementsAre("small~none~linear+map=elu1~past=0",
+                                        "small~none~linear+map=elu1~past=0,0,1,3",
+                                        "small~t5~linear+map=elu1~past=0",
+                                        "small~t5~linear+map=elu1~past=0,0,1,3"));
+  EXPECT_EQ(cells[1].recipe_for(request, 0).train.past, "0,0,1,3");
+  EXPECT_NE(cells[0].group, cells[1].group);
+  for (const size_t i : {0, 1, 2}) EXPECT_EQ(cells[i].not_served, "");
+  EXPECT_THAT(cells[3].not_served, HasSubstr("whose state grows with the past"));
+  request.pasts = "0;one";
+  EXPECT_THAT(refusal([&] { plan_cells(request); }), HasSubstr("got 'one'"));
+}
+
 TEST(ComparePlan, TrainsSeedsFromTheRecipesOn) {
   const Corpus corpus;
   CompareRequest request = corpus.request("none");
@@ -82,16 +110,6 @@ TEST(ComparePlan, TrainsSeedsFromTheRecipesOn) {
                           "train.steps=3", "--set", "model.encoding=none", "--set",
                           "model.attention=linear:map=elu1", "--set", "train.seed=9",
                           "--set", "train.threads=1"));
-}
-
-template <class Act>
-std::string refusal(const Act& act) {
-  try {
-    act();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
 }
 
 TEST(ComparePlan, RefusesWhatNobodyKnows) {
@@ -170,6 +188,94 @@ TEST(Compare, LaysRunsSideBySide) {
 
   words.back() = "--markdown";
   EXPECT_THAT(compare(words).out, HasSubstr("| encoding | seeds | metric |"));
+}
+
+/// Two seeds with a past and their twins without, as judged at 4x.
+struct Twins : TempFolder {
+  /// Loss and restart line of a seed; the second seed's lie 0.01 higher.
+  void put_pair(const std::string& past, double loss, double restart) const {
+    for (const uint64_t seed : {1, 2}) {
+      Recipe recipe = recipe_of("none", seed);
+      recipe.train.past = past, recipe.title = "past " + past;
+      const std::string run = *this / (past + "-" + std::to_string(seed));
+      put_run(run, recipe, true, 2.0);
+      const double more = 0.01 * static_cast<double>(seed);
+      put_lines(run, loss + 1.2 * more, restart + more);
+      runs.push_back(run);
+    }
+  }
+  mutable std::vector<std::string> runs;
+};
+
+TEST(Compare, ClaimsAGainAgainstTheLowerOfBothRestartLinesAlone) {
+  const Twins twins;
+  twins.put_pair("0", 1.30, 1.20);
+  twins.put_pair("0,3", 1.25, 1.40);
+  const Outcome outcome = compare(twins.runs);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("restart 4x     twin's restart 4x"));
+  EXPECT_THAT(outcome.out, HasSubstr("1.415 ± 0.007  1.215 ± 0.007"));
+  // It is 0.15 below its own line, and 0.05 above its twin's.
+  EXPECT_THAT(outcome.out,
+              HasSubstr("past 0,3 at 4x against its twin's restart line: +0.053 ± "
+                        "0.013 nats (95 %, 2 seeds): a longer past harms"));
+  EXPECT_THAT(outcome.out, HasSubstr("elu1 at 4x against its restart line: +0.1"));
+  auto words = twins.runs;
+  words.push_back("--json");
+  const json table = json::parse(compare(words).out);
+  EXPECT_NEAR(table["rows"][1]["lengths"][1]["twin"]["mean"].get<double>(), 1.215,
+              1e-9);
+  EXPECT_TRUE(table["rows"][0]["lengths"][1]["twin"]["mean"].is_null());
+  EXPECT_EQ(table["rows"][1]["past"], "0,3");
+}
+
+TEST(Compare, ClaimsAGainWhereALongerPastIsUsed) {
+  const Twins twins;
+  twins.put_pair("0", 1.30, 1.20);
+  twins.put_pair("0,3", 1.05, 1.15);
+  EXPECT_THAT(compare(twins.runs).out,
+              HasSubstr("past 0,3 at 4x against its restart line: -0.097 ± 0.013 nats "
+                        "(95 %, 2 seeds): a longer past is used"));
+}
+
+TEST(Compare, ClaimsNothingWithoutATwinOrASecondSeed) {
+  const Twins twins;
+  twins.put_pair("0,3", 1.05, 1.15);
+  EXPECT_THAT(compare(twins.runs).out,
+              HasSubstr("no twin with train.past = 0 is here: no gain is claimed"));
+  twins.put_pair("0", 1.30, 1.20);
+  EXPECT_THAT(compare({twins.runs[0], twins.runs[2]}).out,
+              HasSubstr("one seed claims nothing"));
+  // Another number of steps makes no twin.
+  Recipe longer = recipe_of("none", 1);
+  longer.train.steps = 20;
+  put_run(twins / "longer", longer, true, 2.0);
+  EXPECT_THAT(compare({twins.runs[0], twins / "longer"}).out,
+              HasSubstr("no twin with train.past = 0 is here"));
+}
+
+TEST(Compare, SaysWhereARestartLineIsOfAnOlderVersion) {
+  const TempFolder folder;
+  put_run(folder / "old", recipe_of("none", 1), true, 2.0);
+  put_run(folder / "new", recipe_of("none", 2), true, 2.0);
+  put_lines(folder / "new", 1.5, 1.0);
+  const std::string out = compare({folder / "old", folder / "new"}).out;
+  EXPECT_THAT(out, HasSubstr("/old has a restart line of an older version"));
+  EXPECT_THAT(out, Not(HasSubstr("/new has")));
+}
+
+TEST(Compare, HasAColumnForTheMetricAtEachLength) {
+  const TempFolder folder;
+  put_run(folder / "a", recipe_of("none", 1), true, 0.9);
+  std::filesystem::remove(folder / "a/eval/position-test.json");
+  put(folder / "a/eval/lengths-test.json",
+      R"({"trained": 16, "lengths": [{"tokens": 16, "value": 0.9},
+          {"tokens": 64, "value": 0.625}]})");
+  const Outcome outcome = compare({folder / "a"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("metric 1x  metric 4x  train tok/s"));
+  EXPECT_THAT(outcome.out, HasSubstr("0.900      0.625"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("restart")));
 }
 
 TEST(Compare, SaysWhichRunARowIsOf) {

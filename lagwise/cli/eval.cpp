@@ -1,6 +1,7 @@
 // `lagwise eval`: what a trained model is worth. The task's metric; for language models
 // also the loss by position beside the restart line, or along one long stream; for
-// music how like their sources continuations are.
+// tasks whose examples have any length, the metric at each; for music how like their
+// sources continuations are.
 
 #include <fmt/format.h>
 
@@ -23,12 +24,18 @@
 #include "lagwise/models/model.h"
 #include "lagwise/study/eval_files.h"
 #include "lagwise/train/evaluation.h"
+#include "lagwise/train/past.h"
 #include "lagwise/train/run_folder.h"
 
 namespace lagwise::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr const char* kTwinNeeded =
+    "trained with a past, a model may be bad from an empty state, which lifts its own "
+    "restart line: a gain counts\nagainst the lower of this line and that of a twin "
+    "without a past, as lagwise compare --past \"0;...\" sets them side by side\n";
 
 struct EvalFlags {
   RunFlags run;
@@ -65,7 +72,8 @@ class Eval {
       stream();
     } else {
       metric();
-      if (!lengths.empty()) positions(lengths);
+      if (!lengths.empty())
+        run_.task->judged_by_length() ? metric_by_length(lengths) : positions(lengths);
     }
     progress_.clear();
     if (flags_.json) fmt::print("{}\n", all_.dump(2));
@@ -134,6 +142,26 @@ class Eval {
          found.examples < of_all ? found.examples : 0);
   }
 
+  /// The metric at each length that the task and the encoding's table have room for.
+  void metric_by_length(const std::vector<int64_t>& lengths) {
+    MetricByLength found{split_, run_.task->metric(), trained(), {}};
+    for (const int64_t length : lengths) {
+      try {
+        found.lengths[length] =
+            evaluate(*run_.model, *run_.task, run_.draw(), split_, flags_.examples, 16,
+                     showing(fmt::format("{} at {}", found.metric, length)), length);
+      } catch (const std::invalid_argument& refusal) {
+        progress_.clear();
+        fmt::print(stderr, "no examples of {} tokens: {}\n", length, refusal.what());
+      }
+    }
+    for (const auto& [length, at] : found.lengths) need_finite(at.loss);
+    if (found.lengths.empty()) return;
+    say(lengths_text(found));
+    const bool all = flags_.examples == 0 || flags_.examples >= run_.task->size(split_);
+    keep("lengths", lengths_json(found, run_.step), all ? 0 : flags_.examples);
+  }
+
   /// Windows of the longest length asked for that the split and the encoding's table
   /// have room for.
   void positions(std::vector<int64_t> lengths) {
@@ -149,6 +177,7 @@ class Eval {
             flags_.windows, showing("loss by position"), lengths);
         for (const PositionLoss& span : found.spans) need_finite(span.loss);
         say(position_text(found));
+        if (PastMultiples(run_.recipe.train.past).any()) say(kTwinNeeded);
         return keep("position", position_json(found, run_.step));
       } catch (const std::invalid_argument& refusal) {  // a table of the encoding's
         shorten(lengths, refusal.what());

@@ -157,6 +157,33 @@ TEST(ReportPage, TellsLossesByPositionOfTwoSplitsApart) {
       !std::is_invocable_v<decltype(loss_at), RunRecord, int64_t, const char*>);
 }
 
+TEST(ReportPage, SetsTheRestartLineOfATwinBesideOnesOwn) {
+  const TempFolder folder;
+  const auto add = [&](const std::string& name, const std::string& past,
+                       const std::string& restart) {
+    put(folder.path() / name / "recipe.toml", kRecipe + ("past = \"" + past + "\"\n"));
+    put(folder.path() / name / "eval/metric-test.json",
+        R"({"metric": "bits", "value": 2})");
+    put(folder.path() / name / "eval/position-test.json",
+        R"({"trained": 64, "spans": [{"begin": 128, "end": 256, "loss": 3, "restart": )" +
+            restart +
+            R"(}], "contexts": [{"context": 32, "loss": 3.5}, {"context": 64, "loss": 3}]})");
+  };
+  add("past", "0,3", "2.75");
+  add("twin", "0", "2.5");
+  const auto runs = read_runs({folder.path().string()});
+  EXPECT_EQ(column(runs, "twin's restart at 4×").at(0).number, 2.5);
+  EXPECT_TRUE(std::isnan(column(runs, "twin's restart at 4×").at(1).number));
+  EXPECT_EQ(column(runs, "past").at(0).text, "0,3");
+  EXPECT_TRUE(column(read_runs({folder / "past"}), "twin's restart at 4×").empty());
+  const report::Section section = length_section(runs);
+  const report::Chart& context = charts(section).tabs.at(0);
+  EXPECT_EQ(context.tab, "context");
+  ASSERT_EQ(context.series.size(), 2u);
+  EXPECT_THAT(context.series[0].x, ElementsAre(32, 64));
+  EXPECT_THAT(context.series[0].y, ElementsAre(3.5, 3));
+}
+
 TEST(ReportPage, CountsRunsByWhatBecameOfThem) {
   const TempFolder folder;
   const std::string line = "{\"step\": 5, \"loss\": 2}\n";

@@ -49,6 +49,12 @@ class DecoderLm : public Model {
     return head_->forward(x, stack_->embedding());
   }
 
+  at::Tensor logits_after(DecodingState& state, const at::Tensor& tokens) override {
+    const at::Tensor x = stack_->extend(static_cast<LmState&>(state).stack, tokens, {},
+                                        is_training() ? config().dropout : 0);
+    return head_->forward(x, stack_->embedding());
+  }
+
  private:
   std::shared_ptr<Stack> stack_;
   std::shared_ptr<Head> head_;

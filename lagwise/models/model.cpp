@@ -74,6 +74,10 @@ at::Tensor Model::extend_all(DecodingState&, const at::Tensor&) {
   refuse_decoding(config_);
 }
 
+at::Tensor Model::logits_after(DecodingState&, const at::Tensor&) {
+  refuse_decoding(config_);
+}
+
 RegisterModel::RegisterModel(ModelRow row) { registry().add(row); }
 
 const std::vector<ModelRow>& models() { return registry().rows(); }

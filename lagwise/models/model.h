@@ -51,6 +51,11 @@ class Model : public torch::nn::Module {
   /// The same with the logits of every row, [B, N, V]: loss along a long stream.
   virtual at::Tensor extend_all(DecodingState& state, const at::Tensor& tokens);
 
+  /// Training from a state: the logits of every row of the next tokens, as `logits`
+  /// gives them, dropout too, and with gradients of the parameters through these rows
+  /// alone. The state then holds on to the graph: it serves this one call.
+  virtual at::Tensor logits_after(DecodingState& state, const at::Tensor& tokens);
+
  private:
   ModelConfig config_;
 };

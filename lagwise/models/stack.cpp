@@ -229,13 +229,14 @@ nn::Pass Stack::next_cross_pass(const nn::Pass& pass, int64_t rows) const {
 }
 
 at::Tensor Stack::extend(StackState& state, const at::Tensor& tokens,
-                         const at::Tensor& lengths) {
+                         const at::Tensor& lengths, double dropout) {
   check_next(state, tokens, lengths);
   const int64_t n = tokens.size(1);
   nn::Pass pass = next_pass(state, n);
-  pass.lengths = lengths;
+  pass.lengths = lengths, pass.dropout = dropout;
   const nn::Pass cross = next_cross_pass(pass, n);
-  at::Tensor x = encoding_->embed(embed(tokens), pass.at);
+  at::Tensor x = nn::dropout(encoding_->embed(embed(tokens), pass.at), dropout,
+                             state.draw, place_);
   for (size_t i = 0; i < blocks_.size(); ++i)
     x = blocks_[i]->extend(state.blocks[i], x, pass, &cross);
   for (size_t b = 0; b < state.taken.size(); ++b)

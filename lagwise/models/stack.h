@@ -38,9 +38,10 @@ class Stack : public torch::nn::Module {
 
   StackState start(int64_t batch, const Draw& draw, const at::Tensor& other = {},
                    const at::Tensor& other_lengths = {});
-  /// The next tokens [B, N], the first `lengths` of each row -> [B, N, C]
+  /// The next tokens [B, N], the first `lengths` of each row -> [B, N, C]. `dropout`:
+  /// where they are trained on.
   at::Tensor extend(StackState& state, const at::Tensor& tokens,
-                    const at::Tensor& lengths);
+                    const at::Tensor& lengths, double dropout = 0);
 
   const at::Tensor& embedding() const { return embed_; }  ///< [V, C]
 

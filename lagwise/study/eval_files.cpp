@@ -1,5 +1,6 @@
 #include "lagwise/study/eval_files.h"
 
+#include <cmath>
 #include <filesystem>
 
 #include "lagwise/data/formats/atomic_file.h"
@@ -10,7 +11,7 @@ namespace {
 
 Json parts_json(const std::vector<PositionLoss>& parts) {
   Json array = Json::array();
-  for (const PositionLoss& part : parts)
+  for (const PositionLoss& part : parts) {
     array.push_back({{"begin", part.begin},
                      {"end", part.end},
                      {"loss", part.loss},
@@ -19,6 +20,20 @@ Json parts_json(const std::vector<PositionLoss>& parts) {
                      {"restart_error", part.restart_error},
                      {"difference", part.difference},
                      {"difference_error", part.difference_error}});
+    if (std::isnan(part.best)) continue;
+    array.back()["best"] = part.best, array.back()["source"] = part.source;
+  }
+  return array;
+}
+
+Json contexts_json(const std::vector<ContextLoss>& contexts) {
+  Json array = Json::array();
+  for (const ContextLoss& one : contexts)
+    array.push_back({{"context", one.context},
+                     {"loss", one.loss},
+                     {"error", one.error},
+                     {"difference", one.difference},
+                     {"difference_error", one.difference_error}});
   return array;
 }
 
@@ -45,9 +60,27 @@ Json position_json(const LossByPosition& found, int64_t step) {
           {"trained", found.trained},
           {"length", found.length},
           {"windows", found.windows},
+          {"slide", found.slide},
           {"step", step},
           {"buckets", parts_json(found.buckets)},
-          {"spans", parts_json(found.spans)}};
+          {"spans", parts_json(found.spans)},
+          {"context_targets", found.context_targets},
+          {"contexts", contexts_json(found.contexts)}};
+}
+
+Json lengths_json(const MetricByLength& found, int64_t step) {
+  Json lengths = Json::array();
+  for (const auto& [tokens, at] : found.lengths)
+    lengths.push_back({{"tokens", tokens},
+                       {"value", at.value},
+                       {"loss", at.loss},
+                       {"examples", at.examples},
+                       {"targets", at.targets}});
+  return {{"split", found.split},
+          {"metric", found.metric},
+          {"trained", found.trained},
+          {"step", step},
+          {"lengths", lengths}};
 }
 
 Json stream_json(const LossAlongStream& found, int64_t step) {

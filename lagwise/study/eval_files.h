@@ -26,6 +26,7 @@ std::string eval_name(const std::string& kind, const std::string& split,
 /// `of_all`: examples of the whole split.
 Json metric_json(const Evaluation& found, int64_t step, int64_t of_all);
 Json position_json(const LossByPosition& found, int64_t step);
+Json lengths_json(const MetricByLength& found, int64_t step);
 Json stream_json(const LossAlongStream& found, int64_t step);
 
 /// Writes RUN/eval/NAME.json, all of it or nothing; returns its path.

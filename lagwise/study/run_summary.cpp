@@ -42,10 +42,19 @@ void read_metrics(const RunFiles& files, RunSummary& run) {
 void read_positions(RunSummary& run, const Json& json) {
   if (!json.is_object()) return;
   run.trained = whole_in(json, "trained");
+  run.slide = whole_in(json, "slide");
   for (const Json& span : json.value("spans", Json::array()))
     if (whole_in(span, "end") >= run.trained)
       run.lengths.push_back(
           {whole_in(span, "end"), number_in(span, "loss"), number_in(span, "restart")});
+}
+
+void read_lengths(RunSummary& run, const Json& json) {
+  if (!json.is_object()) return;
+  run.trained = whole_in(json, "trained");
+  for (const Json& at : json.value("lengths", Json::array()))
+    run.lengths.push_back(
+        {.tokens = whole_in(at, "tokens"), .value = number_in(at, "value")});
 }
 
 /// The median of single tokens: the first ones pay for a cold start.
@@ -148,6 +157,8 @@ RunSummary summary_of(const RunFiles& files, int64_t examples) {
   read_metrics(files, run);
   if (read_some_metric(files, run, examples)) {
     read_positions(run, eval_in(files, eval_name("position", run.split)));
+    const EvalPart part{.examples = run.examples < run.of_all ? run.examples : 0};
+    read_lengths(run, eval_in(files, eval_name("lengths", run.split, part)));
     run.decode_tokens_per_second =
         decoding_speed(eval_in(files, eval_name("decode", run.split)));
   }

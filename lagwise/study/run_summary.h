@@ -36,12 +36,14 @@ struct RunSummary {
                                      ///<   an older lagwise did not say
 
   /// The loss of the targets from the last length to this one, in nats, and the same
-  /// tokens on the restart line.
+  /// tokens on the restart line; or, of tasks judged by length, the metric at this one.
   struct Length {
     int64_t tokens = 0;
-    double loss = kUnknown, restart = kUnknown;
+    double loss = kUnknown, restart = kUnknown, value = kUnknown;
   };
   int64_t trained = 0;  ///< the training length
+  int64_t slide =
+      0;  ///< of the restart line; 0: of an older lagwise, half of `trained`
   std::vector<Length> lengths;
 
   std::vector<std::string> damaged;  ///< files that are no JSON, and were left out

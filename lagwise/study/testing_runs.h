@@ -66,6 +66,16 @@ inline void put_run(const std::string& folder, const Recipe& recipe, bool done,
           {"tokens_per_second": 60}]})");
 }
 
+/// Replaces the loss by position of such a run, trained at 16, by this at 2x and 4x.
+inline void put_lines(const std::string& folder, double loss, double restart) {
+  const auto span = [&](int begin, int end) {
+    return Json({{"begin", begin}, {"end", end}, {"loss", loss}, {"restart", restart}});
+  };
+  put(folder + "/eval/position-test.json",
+      Json({{"trained", 16}, {"slide", 2}, {"spans", {span(16, 32), span(32, 64)}}})
+          .dump());
+}
+
 inline Recipe recipe_of(const std::string& encoding, uint64_t seed) {
   Recipe recipe;
   recipe.model.encoding = encoding;

@@ -45,6 +45,16 @@ TEST_F(LanguageTask, CropsFromEveryPlace) {
   EXPECT_EQ(first.size(), 90u);
 }
 
+TEST_F(LanguageTask, TrainsOnWindowsOfAnyLengthForAPast) {
+  const auto task = make_task(config);
+  expect_same_batch(task->train_windows(4, 1, 6, 8), task->train_batch(4, 1, 6));
+  const Batch wide = task->train_windows(4, 1, 6, 32);
+  EXPECT_EQ(wide.tokens.size(1), 32);
+  EXPECT_TRUE(at::equal(wide.tokens.slice(1, 1), wide.targets.slice(1, 0, 31)));
+  EXPECT_THAT(refusal([&] { task->train_windows(0, 0, 1, 140); }),
+              HasSubstr("expected windows below the 140 bytes of the split train"));
+}
+
 TEST_F(LanguageTask, JudgesWindowsThatDoNotOverlap) {
   const auto task = make_task(config);
   ASSERT_EQ(task->size("valid"), 4);  // 40 bytes: the last window needs a 41st

@@ -71,7 +71,7 @@ class MusicTask : public Task {
       throw DataError(config.path, -1, "pieces for the split train");
     for (const auto& piece : pieces("train")) {
       ends_.push_back((ends_.empty() ? 0 : ends_.back()) + ssize(piece));
-      starts_.push_back(crop_starts(piece));
+      starts_.push_back(crop_starts(piece, length_));
     }
   }
 
@@ -94,8 +94,36 @@ class MusicTask : public Task {
       const int64_t token = pick(dice, ends_.back());
       const auto piece =
           static_cast<size_t>(std::ranges::upper_bound(ends_, token) - ends_.begin());
-      const int64_t first = crop_start(piece, dice);
+      const int64_t first =
+          crop_start(pieces("train")[piece], starts_[piece], length_, dice);
       rows.push_back(transposed(window("train", {piece, first, length_ + 1}), dice));
+    }
+    return batch_of(rows);
+  }
+
+  /// From the pieces that are long enough; the crops of others would end too soon.
+  Batch train_windows(int64_t step, int64_t micro_step, int64_t size,
+                      int64_t length) const override {
+    const data::Pieces& all = pieces("train");
+    std::vector<size_t> long_enough;
+    std::vector<int64_t> ends;  // of these, end to end
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (ssize(all[i]) <= length) continue;
+      long_enough.push_back(i);
+      ends.push_back((ends.empty() ? 0 : ends.back()) + ssize(all[i]));
+    }
+    if (ends.empty())
+      throw std::invalid_argument("music: no piece to train on has more than " +
+                                  std::to_string(length) + " tokens");
+    std::vector<std::vector<int64_t>> rows;
+    for (int64_t row = 0; row < size; ++row) {
+      data::Dice dice = row_dice(seed_, step, micro_step, row);
+      const int64_t token = pick(dice, ends.back());
+      const size_t piece = long_enough[static_cast<size_t>(
+          std::ranges::upper_bound(ends, token) - ends.begin())];
+      const int64_t first =
+          crop_start(all[piece], crop_starts(all[piece], length), length, dice);
+      rows.push_back(transposed(window("train", {piece, first, length + 1}), dice));
     }
     return batch_of(rows);
   }
@@ -194,19 +222,22 @@ class MusicTask : public Task {
     return {ids.begin(), ids.begin() + std::min(count, ssize(ids))};
   }
 
-  /// Where a training crop may begin; empty: anywhere it fits.
-  std::vector<int64_t> crop_starts(const std::vector<int32_t>& piece) const {
+  /// Where a training crop of that length may begin; empty: anywhere it fits.
+  std::vector<int64_t> crop_starts(const std::vector<int32_t>& piece,
+                                   int64_t length) const {
     if (!options_.bars) return {};
     std::vector<int64_t> starts = scheme_->bar_starts(piece);
-    std::erase_if(starts, [&](int64_t s) { return s + length_ + 1 > ssize(piece); });
+    std::erase_if(starts, [&](int64_t s) { return s + length + 1 > ssize(piece); });
     if (starts.empty()) starts.push_back(0);
     return starts;
   }
 
-  int64_t crop_start(size_t piece, data::Dice& dice) const {
-    const std::vector<int64_t>& starts = starts_[piece];
+  /// `starts`: crop_starts of the piece.
+  static int64_t crop_start(const std::vector<int32_t>& piece,
+                            const std::vector<int64_t>& starts, int64_t length,
+                            data::Dice& dice) {
     if (!starts.empty()) return starts[static_cast<size_t>(pick(dice, ssize(starts)))];
-    return pick(dice, std::max<int64_t>(ssize(pieces("train")[piece]) - length_, 1));
+    return pick(dice, std::max<int64_t>(ssize(piece) - length, 1));
   }
 
   std::vector<int64_t> transposed(std::vector<int64_t> row, data::Dice& dice) const {

@@ -54,6 +54,16 @@ TEST(MusicTask, TrainsOnFunctionsOfStepAndRow) {
   EXPECT_TRUE(batch.tokens.slice(1, 1).equal(batch.targets.slice(1, 0, 31)));
 }
 
+TEST(MusicTask, TrainsOnWholeWindowsOfAnyLengthForAPast) {
+  const auto task = music(",transpose=3");
+  const Batch wide = task->train_windows(7, 0, 4, 128);
+  EXPECT_EQ(wide.tokens.sizes(), at::IntArrayRef({4, 128}));
+  EXPECT_FALSE(wide.lengths.defined());
+  EXPECT_TRUE(wide.tokens.slice(1, 1).equal(wide.targets.slice(1, 0, 127)));
+  EXPECT_TRUE(same(wide, task->train_windows(7, 0, 4, 128)));
+  EXPECT_THROW(task->train_windows(7, 0, 4, 1000000), std::invalid_argument);
+}
+
 TEST(MusicTask, CropsBeginWithABar) {
   const auto task = music(",bars=true");
   const data::MusicCorpus corpus = data::make_groove_corpus(2, 10, 1);

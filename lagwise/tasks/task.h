@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,13 @@ struct TaskConfig {
   uint64_t seed = 0;      ///< of shuffling, cropping and generating
 };
 
+/// What can be known of each target of some examples, in nats [B, N], by one who knows
+/// how they were made.
+struct IdealLosses {
+  at::Tensor best;    ///< of the best predictor that sees only the tokens before
+  at::Tensor source;  ///< of one that also knows what the tokens were drawn from
+};
+
 /// A data set and what to do with it. Batches are pure functions of what is asked:
 /// that is what makes resuming exact.
 class Task : public TokenText {
@@ -37,6 +45,12 @@ class Task : public TokenText {
   /// The training batch of one micro-step.
   virtual Batch train_batch(int64_t step, int64_t micro_step, int64_t size) const = 0;
 
+  /// The same with windows of `length` tokens in place of the training length, every
+  /// one whole: what training with a past reads (train/past.h). For tasks on streams;
+  /// others refuse.
+  virtual Batch train_windows(int64_t step, int64_t micro_step, int64_t size,
+                              int64_t length) const;
+
   /// How many examples a split has (train, valid, test); std::invalid_argument lists
   /// the splits there are. For tasks on streams: windows of `length` (0: that of
   /// training) that do not overlap.
@@ -45,6 +59,15 @@ class Task : public TokenText {
   /// Examples [begin, end) of a split, in a fixed order.
   virtual Batch eval_batch(const std::string& split, int64_t begin, int64_t end,
                            int64_t length = 0) const = 0;
+
+  /// What can be known of the targets of eval_batch, for tasks that make their data by
+  /// chance; nothing of others.
+  virtual std::optional<IdealLosses> ideal(const std::string& split, int64_t begin,
+                                           int64_t end, int64_t length = 0) const;
+
+  /// Whether examples of another length are other examples, so that the metric at each
+  /// length says what length costs, and not the loss along one long window.
+  virtual bool judged_by_length() const { return false; }
 
   /// The metric from summed losses; `more`: further figures by name, such as the
   /// word-level perplexity of a corpus that defines words.

@@ -13,10 +13,10 @@
 namespace lagwise {
 Evaluation evaluate(Model& model, const Task& task, const Draw& draw,
                     const std::string& split, int64_t examples, int64_t batch,
-                    const std::function<void(double)>& progress) {
+                    const std::function<void(double)>& progress, int64_t length) {
   const c10::NoGradGuard no_graph;
   const Judged judged(model);
-  const int64_t size = task.size(split);
+  const int64_t size = task.size(split, length);
   const int64_t end = examples > 0 ? std::min(examples, size) : size;
   if (end < 1) throw std::invalid_argument("the split '" + split + "' has no examples");
 
@@ -29,7 +29,8 @@ Evaluation evaluate(Model& model, const Task& task, const Draw& draw,
     const int64_t rows = std::min(batch, end - i * batch);
     const int64_t begin =
         i * batch + (size - end) * i / std::max<int64_t>(batches - 1, 1);
-    const Loss loss = model.loss(task.eval_batch(split, begin, begin + rows), draw);
+    const Loss loss =
+        model.loss(task.eval_batch(split, begin, begin + rows, length), draw);
     sum += loss.sum.item<double>();
     total.count += loss.count;
     total.right += loss.right;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,11 +22,21 @@ struct Evaluation {
   std::map<std::string, double> more;  ///< Task::more
 };
 
-/// Judges `model` on `examples` (0: all) spread over a split, `batch` at a time.
-/// `progress` is called with the fraction done.
+/// Judges `model` on `examples` (0: all) spread over a split, `batch` at a time, of
+/// `length` tokens (0: that of training). `progress` is called with the fraction done.
 Evaluation evaluate(Model& model, const Task& task, const Draw& draw,
                     const std::string& split, int64_t examples = 0, int64_t batch = 16,
-                    const std::function<void(double)>& progress = {});
+                    const std::function<void(double)>& progress = {},
+                    int64_t length = 0);
+
+/// The metric of a task at several lengths (Task::judged_by_length).
+struct MetricByLength {
+  std::string split, metric;
+  int64_t trained = 0;                    ///< the training length
+  std::map<int64_t, Evaluation> lengths;  ///< by tokens of an example
+};
+
+inline constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
 
 /// The loss of the targets at positions [begin, end) of a window, in nats. The target
 /// at position p comes after p + 1 tokens.
@@ -38,6 +49,17 @@ struct PositionLoss {
   double difference = 0, difference_error = 0;  ///< loss - restart, paired by window:
                                                 ///<   above 0 long context harms,
                                                 ///<   below it is used
+  double best = kNotKnown,
+         source = kNotKnown;  ///< IdealLosses, of tasks that have them
+};
+
+/// The loss of the same targets when all see `context` tokens, or somewhat less.
+struct ContextLoss {
+  int64_t context = 0;
+  double loss = 0, error = 0;
+  double difference = 0,
+         difference_error = 0;  ///< to a context of the training length,
+                                ///<   paired by window
 };
 
 struct LossByPosition {
@@ -45,15 +67,20 @@ struct LossByPosition {
   int64_t trained = 0;  ///< the training length L
   int64_t length = 0;   ///< of the windows
   int64_t windows = 0;
+  int64_t slide = 0;  ///< by which the windows of the restart line advance
   std::vector<PositionLoss> buckets;  ///< fine, for charts: an eighth of L each, wider
                                       ///<   where that would be more than 256
   std::vector<PositionLoss> spans;    ///< coarse, for tables: up to L/2, L, 2L, 4L, ...
+  int64_t context_targets = 0;  ///< at the end of each window: those of `contexts`
+  std::vector<ContextLoss> contexts;  ///< L/4, L/2, L, 2L, ... up to the length; none
+                                      ///<   where that is below L
 };
 
 /// Loss along windows of `length` tokens, with the restart line (train/restart.h):
-/// windows of the training length L that advance by L/2, positions counted anew. Below
+/// windows of the training length L that advance by L/8, positions counted anew. Below
 /// L both lines are the same pass, so the difference there is 0; from L on a token
-/// sees all tokens before it, or between L/2 and L of them.
+/// sees all tokens before it, or between 7/8 L and L of them. In the same way the last
+/// eighth of each window is judged with shorter and longer contexts.
 ///
 /// The `windows` (0: all there are) lie evenly over the split. `edges`: where the spans
 /// end, rising, in place of L, 2L, 4L, ... A split without one whole window, or a

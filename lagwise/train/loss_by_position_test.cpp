@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "lagwise/models/model.h"
 #include "lagwise/train/evaluation.h"
@@ -25,10 +26,10 @@ double last_loss(Model& model, const Batch& batch, int64_t window, int64_t begin
 }
 
 /// Where the restarted window of a target begins, from the definition: windows begin at
-/// multiples of h = L/2 and count for their last h targets, the first for all.
+/// multiples of h = L/8 and count for their last h targets, the first for all.
 int64_t window_begin(int64_t target, int64_t trained) {
-  const int64_t half = trained / 2;
-  for (int64_t begin = 0;; begin += half)
+  const int64_t slide = std::max<int64_t>(1, trained / 8);
+  for (int64_t begin = 0;; begin += slide)
     if (target < begin + trained) return begin;
 }
 
@@ -85,6 +86,70 @@ TEST(LossByPosition, EqualsOnePassATarget) {
 TEST(LossByPosition, IsOneLineBelowTheTrainingLength) {
   expect_naive(short_model(), 8);
   expect_naive(short_model(), 5);
+}
+
+TEST(LossByPosition, SlidesByAnEighthWhateverTheLength) {
+  ModelConfig longer = short_model("rope:layout=half", kNormalised);
+  longer.length = 16;
+  expect_naive(longer, 49);
+  const LetterStream task(50, 16);
+  EXPECT_EQ(loss_by_position(*make_model(longer), task, {}, "test", 49, 0).slide, 2);
+}
+
+/// With windows of 64 the last 8 targets are judged; with a context of c their windows
+/// end at 56 + c/8, 56 + 2c/8, ...
+TEST(LossByPosition, JudgesTheSameTargetsWithEveryContext) {
+  const auto model = make_model(short_model("sinusoidal", kNormalised));
+  model->eval();
+  const LetterStream task(3 * 64 + 1);
+  const LossByPosition found = loss_by_position(*model, task, {}, "test", 64, 0);
+  const Batch batch = task.eval_batch("test", 0, 3, 64);
+  EXPECT_EQ(found.context_targets, 8);
+  ASSERT_EQ(found.contexts.size(), 6U);
+  std::map<int64_t, double> want;
+  for (const int64_t context : {2, 4, 8, 16, 32, 64}) {
+    const int64_t slide = std::max<int64_t>(1, context / 8);
+    for (int64_t w = 0; w < 3; ++w)
+      for (int64_t p = 56; p < 64; ++p)
+        want[context] += last_loss(*model, batch, w,
+                                   56 + ((p - 56) / slide + 1) * slide - context, p) /
+                         24;
+  }
+  for (const ContextLoss& point : found.contexts) {
+    SCOPED_TRACE(point.context);
+    EXPECT_NEAR(point.loss, want.at(point.context), 1e-4);
+    EXPECT_NEAR(point.difference, want.at(point.context) - want.at(8), 1e-4);
+    EXPECT_EQ(point.difference_error > 0, point.context != 8);
+  }
+}
+
+TEST(LossByPosition, HasNoCurveOfContextBelowTheTrainingLength) {
+  const auto model = make_model(short_model());
+  const LetterStream task(100);
+  EXPECT_TRUE(loss_by_position(*model, task, {}, "test", 7, 2).contexts.empty());
+  const LossByPosition odd = loss_by_position(*model, task, {}, "test", 29, 2);
+  ASSERT_EQ(odd.contexts.size(), 4U);  // 2, 4, 8, 16
+  EXPECT_EQ(odd.context_targets, 3);
+  EXPECT_EQ(odd.contexts[2].difference, 0);
+}
+
+TEST(LossByPosition, SetsWhatCanBeKnownBesideTheModel) {
+  const auto task = make_task({.task = "markov:symbols=11", .path = "", .length = 8});
+  const auto model = make_model(short_model());
+  const LossByPosition found = loss_by_position(*model, *task, {}, "test", 32, 3);
+  const auto mean = [&](const at::Tensor& losses) {
+    return losses.slice(1, 16, 32).mean().item<double>();
+  };
+  double best = 0, source = 0;
+  for (const int64_t window : {0, 170, 341}) {  // three of 512
+    const IdealLosses ideal = *task->ideal("test", window, window + 1, 32);
+    best += mean(ideal.best) / 3, source += mean(ideal.source) / 3;
+  }
+  EXPECT_NEAR(found.spans.back().best, best, 1e-9);
+  EXPECT_NEAR(found.spans.back().source, source, 1e-9);
+  const LetterStream letters(100);
+  EXPECT_TRUE(std::isnan(
+      loss_by_position(*model, letters, {}, "test", 32, 1).spans.back().best));
 }
 
 TEST(LossByPosition, SplitsIntoEighthsForChartsAndDoublingsForTables) {

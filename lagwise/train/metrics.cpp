@@ -63,14 +63,15 @@ void Metrics::write(const std::string& line) {
 }
 
 void Metrics::add(const TrainingLine& line) {
-  write(Ordered{{"step", line.step},
-                {"loss", line.loss},
-                {"lr", line.lr},
-                {"grad_norm", line.grad_norm},
-                {"tokens", line.tokens},
-                {"tokens_per_second", line.tokens_per_second},
-                {"seconds", line.seconds}}
-            .dump());
+  Ordered json = {{"step", line.step},
+                  {"loss", line.loss},
+                  {"lr", line.lr},
+                  {"grad_norm", line.grad_norm},
+                  {"tokens", line.tokens}};
+  if (line.tokens_read > 0) json["tokens_read"] = line.tokens_read;
+  json["tokens_per_second"] = line.tokens_per_second;
+  json["seconds"] = line.seconds;
+  write(json.dump());
 }
 
 void Metrics::add(int64_t step, const Evaluation& found) {

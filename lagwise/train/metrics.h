@@ -13,7 +13,8 @@ struct TrainingLine {
   double loss = 0;  ///< nats per target, the mean since the last line
   double lr = 0;
   double grad_norm = 0;
-  int64_t tokens = 0;  ///< since the run began
+  int64_t tokens = 0;       ///< trained on since the run began
+  int64_t tokens_read = 0;  ///< of the past before them, not trained on
   double tokens_per_second = 0, seconds = 0;
 };
 

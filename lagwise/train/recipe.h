@@ -20,6 +20,7 @@ struct TrainConfig {
   double weight_decay = 0.01;
   double beta1 = 0.9, beta2 = 0.98, eps = 1e-9;
   double clip = 1.0;            ///< of the gradient's norm; 0: none
+  std::string past = "0";       ///< windows read before one is trained on: train/past.h
   int64_t eval_every = 200;     ///< steps; 0: only at the end
   int64_t eval_examples = 256;  ///< of the split valid
   int64_t checkpoint_every = 200;

@@ -36,7 +36,8 @@ void complete(const std::string& task, ModelConfig& config) {
   config.vocabulary = 16, config.classes = 4, config.length = 16;
   config.model = "classifier";
   if (task == "images") config.grid = {4, 4};
-  if (task == "language" || task == "music") config.model = "decoder_lm";
+  for (const char* next : {"language", "music", "markov", "recall"})
+    if (task == next) config.model = "decoder_lm";
   if (task == "retrieval") config.model = "dual_encoder";
   if (task == "pathfinder") config.grid = {4, 4};
   if (task == "harmonise") config.model = "encoder_decoder";
@@ -62,7 +63,9 @@ TEST(Recipes, AreAllThereThatTheReadmeNames) {
                            "language-lrpe-paper",
                            "images-lrpe-paper",
                            "images-conv_spe-grid",
-                           "music-transformer"})
+                           "music-transformer",
+                           "memory/markov",
+                           "memory/recall"})
     EXPECT_TRUE(recipes().contains(std::string(name) + ".toml")) << name;
 }
 

@@ -34,36 +34,46 @@ at::Tensor long_losses(Model& model, const at::Tensor& tokens,
   return at::cat(parts, 1);
 }
 
-at::Tensor restart_losses(Model& model, const at::Tensor& tokens,
-                          const at::Tensor& targets, const at::Tensor& known,
-                          const Draw& draw) {
+int64_t slide_of(int64_t context) { return std::max<int64_t>(1, context / 8); }
+
+at::Tensor losses_in_context(Model& model, const at::Tensor& tokens,
+                             const at::Tensor& targets, int64_t context, int64_t from,
+                             const Draw& draw) {
   const c10::NoGradGuard no_graph;
-  const int64_t length = model.config().length, n = tokens.size(1);
-  if (n <= length) return known;
-  const int64_t half = std::max<int64_t>(1, length / 2);
-  const int64_t windows = (n - length + half - 1) / half;  // after the first
-  const int64_t padding = length + windows * half - n;
-  // [B, windows, L]: the last is filled up; nothing before depends on what comes after.
+  const int64_t n = tokens.size(1), h = slide_of(context), first = from + h - context;
+  const int64_t windows = (n - from + h - 1) / h;
+  // [B, windows, context]: the last is filled up; nothing before depends on what comes
+  // after.
   const auto cut = [&](const at::Tensor& x, int64_t filler) {
-    return at::constant_pad_nd(x, {0, padding}, filler)
-        .narrow(1, half, length + (windows - 1) * half)
-        .unfold(1, length, half);
+    return at::constant_pad_nd(x, {0, from + windows * h - n}, filler)
+        .narrow(1, first, context + (windows - 1) * h)
+        .unfold(1, context, h);
   };
-  const at::Tensor seen = cut(tokens, 0).reshape({-1, length});
-  const at::Tensor scored =
-      cut(targets, -1).narrow(2, length - half, half).reshape({-1, half});
-  const int64_t rows = std::max<int64_t>(1, tokens_at_once(model.config()) / length);
+  const at::Tensor seen = cut(tokens, 0).reshape({-1, context});
+  const at::Tensor scored = cut(targets, -1).narrow(2, context - h, h).reshape({-1, h});
+  const int64_t rows = std::max<int64_t>(1, tokens_at_once(model.config()) / context);
   std::vector<at::Tensor> parts;
   for (int64_t begin = 0; begin < seen.size(0); begin += rows) {
     const int64_t count = std::min(rows, seen.size(0) - begin);
     Batch batch;
     batch.tokens = seen.narrow(0, begin, count);
     const at::Tensor logits =
-        model.logits(batch, draw).narrow(1, length - half, half);  // [count, h, V]
+        model.logits(batch, draw).narrow(1, context - h, h);  // [count, h, V]
     parts.push_back(cross_entropy(logits, scored.narrow(0, begin, count)).by_target);
   }
-  const at::Tensor later = at::cat(parts, 0).reshape({tokens.size(0), windows * half});
-  return at::cat({known.narrow(1, 0, length), later.narrow(1, 0, n - length)}, 1);
+  return at::cat(parts, 0)
+      .reshape({tokens.size(0), windows * h})
+      .narrow(1, 0, n - from);
+}
+
+at::Tensor restart_losses(Model& model, const at::Tensor& tokens,
+                          const at::Tensor& targets, const at::Tensor& known,
+                          const Draw& draw) {
+  const int64_t length = model.config().length;
+  if (tokens.size(1) <= length) return known;
+  return at::cat({known.narrow(1, 0, length),
+                  losses_in_context(model, tokens, targets, length, length, draw)},
+                 1);
 }
 
 }  // namespace lagwise

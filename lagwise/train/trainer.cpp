@@ -46,6 +46,7 @@ int64_t peak_bytes() {
 Trainer::Trainer(const Recipe& recipe, const std::string& folder,
                  TrainerOptions options)
     : recipe_(recipe),
+      past_(recipe.train.past),
       options_(std::move(options)),
       path_(folder),
       checkpoints_(folder, options_.calls) {
@@ -72,7 +73,9 @@ Trainer::Trainer(const Recipe& recipe, const std::string& folder,
 void Trainer::rehearse() const {
   const c10::NoGradGuard no_graph;
   const Judged judged(*model_);
-  model_->loss(task_->train_batch(0, 0, 1), {recipe_.train.seed, 0});
+  const Draw draw{recipe_.train.seed, 0};
+  model_->loss(task_->train_batch(0, 0, 1), draw);
+  check_past(*model_, *task_, past_, recipe_.data.length, draw);
 }
 
 void Trainer::check_same_recipe() const {
@@ -159,6 +162,14 @@ void Trainer::say_what_is_odd(TrainListener& listener) const {
   if (!has_valid_) listener.noted("the data has no split valid: nothing is evaluated");
 }
 
+/// The batch of a micro-step, with `past` tokens before each of its windows.
+Batch Trainer::next_batch(const Draw& draw, int64_t past) const {
+  if (past == 0)
+    return task_->train_batch(draw.step, draw.micro_step, recipe_.train.batch);
+  return task_->train_windows(draw.step, draw.micro_step, recipe_.train.batch,
+                              past + recipe_.data.length);
+}
+
 /// The gradients of the sum of losses over all micro-steps.
 bool Trainer::gather(Gradient& gradient) {
   optimiser_->forget_gradients();
@@ -169,13 +180,18 @@ bool Trainer::gather(Gradient& gradient) {
   };
   for (; draw.micro_step < recipe_.train.accumulate; ++draw.micro_step) {
     if (stopped()) return false;
-    batch = task_->train_batch(state_.step, draw.micro_step, recipe_.train.batch);
-    const Loss loss = model_->loss(batch, draw);
+    const int64_t past = past_.multiple(draw) * recipe_.data.length;
+    batch = next_batch(draw, past);
+    const Loss loss = past == 0
+                          ? model_->loss(batch, draw)
+                          : loss_after_past(*model_, batch, recipe_.data.length, draw);
     gradient.loss += loss.sum.item<double>();
     check(gradient.loss, "the loss");
     loss.sum.backward();
     gradient.targets += loss.count;
-    gradient.tokens += tokens_of(batch, state_.model.patch);
+    const int64_t read = past * batch.tokens.size(0);
+    gradient.read += read;
+    gradient.tokens += tokens_of(batch, state_.model.patch) - read;
   }
   gradient.targets = std::max<int64_t>(gradient.targets, 1);
   gradient.norm = optimiser_->gradient_norm() / static_cast<double>(gradient.targets);
@@ -198,6 +214,7 @@ bool Trainer::train_step() {
   const double seconds = seconds_since(begin);
   ++state_.step;
   state_.tokens += gradient.tokens;
+  state_.tokens_read += gradient.read;
   state_.seconds += seconds;
   TrainerState::Pending& pending = state_.pending;
   pending.loss += gradient.loss;
@@ -209,6 +226,7 @@ bool Trainer::train_step() {
            .lr = lr,
            .grad_norm = gradient.norm,
            .tokens = state_.tokens,
+           .tokens_read = state_.tokens_read,
            .tokens_per_second = static_cast<double>(pending.tokens) / pending.seconds,
            .seconds = state_.seconds};
   return true;

@@ -9,6 +9,7 @@
 #include "lagwise/train/checkpoint.h"
 #include "lagwise/train/evaluation.h"
 #include "lagwise/train/metrics.h"
+#include "lagwise/train/past.h"
 #include "lagwise/train/run_folder.h"
 
 namespace lagwise {
@@ -72,8 +73,10 @@ class Trainer {
   struct Gradient {  // of one step
     double loss = 0;
     int64_t targets = 0, tokens = 0;
+    int64_t read = 0;  // tokens of the past
     double norm = 0;
   };
+  Batch next_batch(const Draw& draw, int64_t past) const;
   bool gather(Gradient& gradient);  // false: stopped on the way
   bool train_step();                // the same
   void finish_step(TrainListener& listener);
@@ -86,6 +89,7 @@ class Trainer {
   bool stopped() const { return options_.stop && options_.stop(); }
 
   Recipe recipe_;
+  PastMultiples past_;
   TrainerOptions options_;
   std::string path_;
   std::unique_ptr<RunFolder> folder_;  // locked

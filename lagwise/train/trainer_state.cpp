@@ -112,6 +112,7 @@ std::string state_text(const TrainerState& state) {
     json["best"] = {{"step", state.best->step}, {"value", state.best->value}};
   json["judged"] = state.judged;
   json["tokens"] = state.tokens;
+  if (state.tokens_read > 0) json["tokens_read"] = state.tokens_read;
   json["seconds"] = state.seconds;
   json["pending"] = {{"loss", state.pending.loss},
                      {"targets", state.pending.targets},
@@ -147,6 +148,7 @@ TrainerState parse_state(const std::string& file, const std::string& text) {
   }
   if (in.json().contains("judged")) in.take("judged", state.judged);
   in.take("tokens", state.tokens);
+  if (in.json().contains("tokens_read")) in.take("tokens_read", state.tokens_read);
   in.take("seconds", state.seconds);
   const Reader pending = in.inside("pending");
   pending.take("loss", state.pending.loss);

@@ -24,8 +24,9 @@ struct TrainerState {
   /// before it, so that nothing an evaluation can do loses work.
   bool judged = true;
 
-  int64_t tokens = 0;  ///< trained on
-  double seconds = 0;  ///< of training
+  int64_t tokens = 0;       ///< trained on
+  int64_t tokens_read = 0;  ///< of the past before them
+  double seconds = 0;       ///< of training
 
   /// Since the last line of metrics.jsonl.
   struct Pending {

@@ -49,6 +49,7 @@ CompareRunner::CompareRunner(const CompareRequest& request,
 std::string CompareRunner::marker() const {
   return nlohmann::ordered_json({{"lengths", options_.lengths},
                                  {"windows", options_.windows},
+                                 {"slide", "1/8"},
                                  {"examples", options_.examples},
                                  {"decoded", options_.decoded}})
              .dump(2) +

@@ -36,6 +36,45 @@ report::Chart position_chart(const LossByPosition& found) {
   return chart;
 }
 
+std::string span_text(const PositionLoss& part, int64_t trained) {
+  return fmt::format("{} to {}", multiple(part.begin, trained),
+                     multiple(part.end, trained));
+}
+
+/// What the best predictor loses on the same targets, and by how much both lie above
+/// one who knows what they were drawn from.
+std::string ideal_text(const LossByPosition& found) {
+  if (found.spans.empty() || std::isnan(found.spans[0].best)) return "";
+  std::string text = fmt::format(
+      "\nwhat can be known, on the same targets; excess: above the loss of one who "
+      "knows "
+      "the source\n\n{:<14} {:>9} {:>9} {:>9} {:>13} {:>13}\n",
+      "position", "model", "Bayes", "source", "model excess", "Bayes excess");
+  for (const PositionLoss& part : found.spans)
+    text += fmt::format("{:<14} {:>9.3f} {:>9.3f} {:>9.3f} {:>13.3f} {:>13.3f}\n",
+                        span_text(part, found.trained), part.loss, part.best,
+                        part.source, part.loss - part.source, part.best - part.source);
+  return text;
+}
+
+std::string contexts_text(const LossByPosition& found) {
+  if (found.contexts.empty()) return "";
+  std::string text = fmt::format(
+      "\nloss against context: the last {} targets of each window, seen with so many "
+      "tokens before them\n\n{:<14} {:>16} {:>17}\n",
+      found.context_targets, "context", "loss",
+      fmt::format("against {}", found.trained));
+  for (const ContextLoss& one : found.contexts)
+    text += fmt::format(
+        "{:<14} {:>16} {:>17}\n",
+        fmt::format("{} ({})", multiple(one.context, found.trained), one.context),
+        give_or_take(one.loss, one.error),
+        one.context == found.trained
+            ? ""
+            : give_or_take(one.difference, one.difference_error, true));
+  return text;
+}
+
 /// Points with the same number of doublings of the chunk, as one row.
 struct StreamRow {
   int64_t begin = 0, end = 0, state_bytes = 0, resident_bytes = 0;
@@ -111,9 +150,7 @@ std::string position_text(const LossByPosition& found) {
       "restarted", "difference");
   std::string sentences;
   for (const PositionLoss& part : found.spans) {
-    const std::string span =
-        fmt::format("{} to {}", multiple(part.begin, found.trained),
-                    multiple(part.end, found.trained));
+    const std::string span = span_text(part, found.trained);
     const bool beyond = part.end > found.trained;
     text += fmt::format(
         "{:<14} {:>16} {:>16} {:>17}\n", span, give_or_take(part.loss, part.error),
@@ -121,7 +158,18 @@ std::string position_text(const LossByPosition& found) {
         beyond ? give_or_take(part.difference, part.difference_error, true) : "");
     if (beyond) sentences += fmt::format("{}: {}\n", span, verdict(part));
   }
-  return text + "\n" + sentences + "\n" + report::terminal_chart(position_chart(found));
+  return text + "\n" + sentences + ideal_text(found) + contexts_text(found) + "\n" +
+         report::terminal_chart(position_chart(found));
+}
+
+std::string lengths_text(const MetricByLength& found) {
+  std::string text =
+      fmt::format("{} by length, trained at {}\n", found.metric, found.trained);
+  for (const auto& [tokens, at] : found.lengths)
+    text += fmt::format("{:<8} {:>8.4f}  ({} examples of {} tokens, {} targets)\n",
+                        multiple(tokens, found.trained), at.value, at.examples, tokens,
+                        at.targets);
+  return text;
 }
 
 std::string stream_text(const LossAlongStream& found) {

@@ -10,7 +10,11 @@ namespace lagwise::cli {
 
 std::string metric_text(const Evaluation& found);
 
-/// A table by span, a sentence for each span beyond the training length, and a chart.
+/// A row for each length.
+std::string lengths_text(const MetricByLength& found);
+
+/// A table by span, with what can be known where the task says so, a sentence for each
+/// span beyond the training length, the loss against the length of context, a chart.
 std::string position_text(const LossByPosition& found);
 
 /// A table by doublings, and a chart.

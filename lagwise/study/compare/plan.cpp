@@ -9,6 +9,7 @@
 #include "lagwise/data/formats/fnv1a.h"
 #include "lagwise/encodings/encoding.h"
 #include "lagwise/models/model.h"
+#include "lagwise/train/past.h"
 #include "lagwise/train/recipe.h"
 #include "lagwise/train/run_folder.h"
 
@@ -20,6 +21,7 @@ struct Subject {
   std::string file, name, data_hash;
   Recipe recipe;
   ModelConfig model;
+  std::shared_ptr<const Task> task;
 };
 
 Subject read_subject(const std::string& file, const CompareRequest& request) {
@@ -32,9 +34,9 @@ Subject read_subject(const std::string& file, const CompareRequest& request) {
     subject.recipe = read_recipe(file, set);
   }
   subject.recipe = read_recipe(file, request.set);
-  const std::unique_ptr<Task> task = make_task(subject.recipe.data);
-  subject.model = completed_model(subject.recipe, *task);
-  subject.data_hash = data::hash_text(task->hash());
+  subject.task = make_task(subject.recipe.data);
+  subject.model = completed_model(subject.recipe, *subject.task);
+  subject.data_hash = data::hash_text(subject.task->hash());
   return subject;
 }
 
@@ -52,11 +54,15 @@ void check_parts(const ModelConfig& model, const std::vector<std::string>& encod
   }
 }
 
-std::string why_not(ModelConfig model, const std::string& encoding,
-                    const std::string& attention) {
-  model.encoding = encoding, model.attention = attention;
+/// Why the parts of a cell do not fit together; empty: they do.
+std::string why_not(const Subject& subject, const GridCell& cell) {
+  ModelConfig config = subject.model;
+  config.encoding = cell.encoding, config.attention = cell.attention;
+  const std::string& past = cell.past.empty() ? subject.recipe.train.past : cell.past;
+  const PastMultiples multiples(past);  // a list that is none is the user's mistake
   try {
-    make_model(model);
+    const auto model = make_model(config);
+    check_past(*model, *subject.task, multiples, subject.recipe.data.length, {});
     return "";
   } catch (const std::invalid_argument& reason) {
     return reason.what();
@@ -66,6 +72,7 @@ std::string why_not(ModelConfig model, const std::string& encoding,
 std::string name_of(const GridCell& cell) {
   std::string name = name_for_file(cell.recipe) + "~" + name_for_file(cell.encoding) +
                      "~" + name_for_file(cell.attention);
+  if (!cell.past.empty()) name += "~past=" + name_for_file(cell.past);
   if (!cell.rate.empty()) name += "~lr=" + name_for_file(cell.rate);
   constexpr size_t kLongest = 200;
   if (name.size() > kLongest)
@@ -74,14 +81,14 @@ std::string name_of(const GridCell& cell) {
   return name;
 }
 
-/// The cells of one encoding and attention: one for each learning rate.
+/// The cells of one encoding, attention and past: one for each learning rate.
 void add_group(std::vector<GridCell>& cells, const Subject& subject, GridCell cell,
                const std::vector<std::string>& rates) {
   cell.recipe = subject.name, cell.file = subject.file;
   cell.first_seed = static_cast<int64_t>(subject.recipe.train.seed);
   cell.data_path = subject.recipe.data.path, cell.data_hash = subject.data_hash;
   cell.decodes = model_row(subject.model.model).continues;
-  cell.not_served = why_not(subject.model, cell.encoding, cell.attention);
+  cell.not_served = why_not(subject, cell);
   cell.group = cells.empty() ? 0 : cells.back().group + 1;
   if (rates.empty()) {
     cell.name = name_of(cell);
@@ -100,6 +107,7 @@ std::vector<std::string> values_over(const GridCell& cell,
   std::vector<std::string> values = request.set;
   values.push_back("model.encoding=" + cell.encoding);
   values.push_back("model.attention=" + cell.attention);
+  if (!cell.past.empty()) values.push_back("train.past=" + cell.past);
   if (!cell.rate.empty()) values.push_back("train.lr=" + cell.rate);
   values.push_back("train.seed=" + std::to_string(cell.first_seed + seed));
   return values;
@@ -150,13 +158,15 @@ std::vector<GridCell> plan_cells(const CompareRequest& request) {
         listed("--encodings", request.encodings, subject.recipe.model.encoding);
     const auto attentions =
         listed("--attention", request.attentions, subject.recipe.model.attention);
+    const auto pasts = listed("--past", request.pasts, "");
     check_parts(subject.model, encodings, attentions);
     for (const std::string& encoding : encodings)
-      for (const std::string& attention : attentions) {
-        GridCell cell;
-        cell.encoding = encoding, cell.attention = attention;
-        add_group(cells, subject, cell, request.rates);
-      }
+      for (const std::string& attention : attentions)
+        for (const std::string& past : pasts) {
+          GridCell cell;
+          cell.encoding = encoding, cell.attention = attention, cell.past = past;
+          add_group(cells, subject, cell, request.rates);
+        }
   }
   return cells;
 }

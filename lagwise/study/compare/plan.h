@@ -14,6 +14,7 @@ namespace lagwise {
 struct CompareRequest {
   std::vector<std::string> recipes;   ///< files
   std::string encodings, attentions;  ///< core/grid.h; empty: the recipe's own
+  std::string pasts;                  ///< values of train.past; empty: the recipe's own
   std::vector<std::string> rates;     ///< learning rates to choose from; none: the
                                       ///<   recipe's own
   std::vector<std::string> set;       ///< over every recipe, as in `lagwise train`
@@ -25,6 +26,7 @@ struct CompareRequest {
 struct GridCell {
   std::string recipe, file;  ///< its name and where it lies
   std::string encoding, attention, rate;
+  std::string past;        ///< train.past; empty: the recipe's own
   std::string name;        ///< of its folder
   int64_t first_seed = 0;  ///< the recipe's; seed n of the cell is this plus n
   bool decodes = false;    ///< a language model
@@ -41,7 +43,7 @@ struct GridCell {
 };
 
 /// Every cell, in the order in which they are trained and printed: by recipe, encoding,
-/// attention, learning rate. A pair that does not fit together is a cell with the
+/// attention, past, learning rate. A pair that does not fit together is a cell with the
 /// reason in `not_served`; everything else that is wrong (an encoding or attention
 /// nobody knows, a recipe, its data) is an exception, before anything is trained.
 std::vector<GridCell> plan_cells(const CompareRequest& request);

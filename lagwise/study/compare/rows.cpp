@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "lagwise/study/compare/table.h"
+#include "lagwise/study/twins.h"
 
 namespace lagwise {
 namespace {
@@ -19,12 +20,18 @@ Spread spread_over(const std::vector<const RunSummary*>& runs, const Of& of) {
 /// The figures at a length, of the runs that have them.
 CompareRow::Length length_of(const std::vector<const RunSummary*>& runs,
                              int64_t tokens) {
-  std::vector<double> losses, restarts;
+  std::vector<double> losses, restarts, values;
+  CompareRow::Length found{.tokens = tokens};
   for (const RunSummary* run : runs)
-    for (const RunSummary::Length& length : run->lengths)
-      if (length.tokens == tokens)
-        losses.push_back(length.loss), restarts.push_back(length.restart);
-  return {tokens, spread_of(losses), spread_of(restarts)};
+    for (const RunSummary::Length& length : run->lengths) {
+      if (length.tokens != tokens) continue;
+      losses.push_back(length.loss), restarts.push_back(length.restart);
+      values.push_back(length.value);
+      found.seeds[run->recipe.train.seed] = {length.loss, length.restart};
+    }
+  found.loss = spread_of(losses), found.restart = spread_of(restarts);
+  found.value = spread_of(values);
+  return found;
 }
 
 std::string state_of(const std::vector<RunSummary>& runs, int64_t done, int64_t asked) {
@@ -65,6 +72,7 @@ CompareRow row_of(const std::string& recipe, const std::vector<RunSummary>& runs
   for (const RunSummary& run : runs) {
     row.encoding = run.recipe.model.encoding, row.lr = run.recipe.train.lr;
     row.attention = run.recipe.model.attention;
+    row.past = run.recipe.train.past, row.twin_key = twin_key(run.recipe);
     row.steps = run.finished() ? run.step : run.recipe.train.steps;
     if (run.finished() && run.judged()) done.push_back(&run);
   }

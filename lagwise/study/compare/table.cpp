@@ -64,15 +64,51 @@ bool named(const std::vector<CompareRow>& rows) {
                      [](const CompareRow& row) { return !row.runs.empty(); });
 }
 
+/// Whether some row knows that figure at some length.
+bool known(const std::vector<CompareRow>& rows, Spread CompareRow::Length::*figure) {
+  return std::any_of(rows.begin(), rows.end(), [&](const CompareRow& row) {
+    return std::any_of(row.lengths.begin(), row.lengths.end(),
+                       [&](const auto& length) { return (length.*figure).count > 0; });
+  });
+}
+
+bool any_past(const std::vector<CompareRow>& rows) {
+  return std::any_of(rows.begin(), rows.end(),
+                     [](const CompareRow& row) { return row.past != "0"; });
+}
+
+/// A column of figures at one length.
+struct LengthColumn {
+  std::string name;
+  double multiple;  ///< of the training length
+  Spread CompareRow::Length::*figure;
+};
+
+/// The loss at each length, and at the longest the restart lines; or the metric at each.
+std::vector<LengthColumn> length_columns(const std::vector<CompareRow>& rows) {
+  std::vector<LengthColumn> columns;
+  const std::vector<double> lengths = multiples(rows);
+  const auto add = [&](const char* name, double x, Spread CompareRow::Length::*figure) {
+    if (known(rows, figure))
+      columns.push_back({fmt::format("{} {:.4g}x", name, x), x, figure});
+  };
+  for (const double x : lengths) add("metric", x, &CompareRow::Length::value);
+  for (const double x : lengths) add("loss", x, &CompareRow::Length::loss);
+  if (lengths.empty()) return columns;
+  add("restart", lengths.back(), &CompareRow::Length::restart);
+  add("twin's restart", lengths.back(), &CompareRow::Length::twin);
+  return columns;
+}
+
 std::vector<std::string> heading(const std::vector<CompareRow>& rows,
-                                 const std::vector<double>& lengths) {
+                                 const std::vector<LengthColumn>& lengths) {
   std::vector<std::string> cells;
   if (named(rows)) cells.push_back("run");
   if (!same(rows, &CompareRow::recipe)) cells.push_back("recipe");
-  cells.insert(cells.end(),
-               {"encoding", "attention", "lr", "steps", "seeds", "metric"});
-  for (const double x : lengths) cells.push_back(fmt::format("loss {:.4g}x", x));
-  if (!lengths.empty()) cells.push_back(fmt::format("restart {:.4g}x", lengths.back()));
+  cells.insert(cells.end(), {"encoding", "attention"});
+  if (any_past(rows)) cells.push_back("past");
+  cells.insert(cells.end(), {"lr", "steps", "seeds", "metric"});
+  for (const LengthColumn& column : lengths) cells.push_back(column.name);
   cells.insert(cells.end(),
                {"train tok/s", "decode tok/s", "memory", "parameters", ""});
   return cells;
@@ -80,24 +116,21 @@ std::vector<std::string> heading(const std::vector<CompareRow>& rows,
 
 std::vector<std::string> cells_of(const CompareRow& row,
                                   const std::vector<CompareRow>& rows,
-                                  const std::vector<double>& lengths) {
+                                  const std::vector<LengthColumn>& lengths) {
   std::vector<std::string> cells;
   if (named(rows)) cells.push_back(fmt::format("{}", fmt::join(row.runs, ", ")));
   if (!same(rows, &CompareRow::recipe)) cells.push_back(row.recipe);
   std::string value = text_of(row.value);
   if (metrics_differ(rows) && !row.metric.empty()) value += " " + row.metric;
+  cells.insert(cells.end(), {row.encoding, row.attention});
+  if (any_past(rows)) cells.push_back(row.past);
   cells.insert(cells.end(),
-               {row.encoding, row.attention,
-                std::isfinite(row.lr) ? fmt::format("{:.4g}", row.lr) : "-",
+               {std::isfinite(row.lr) ? fmt::format("{:.4g}", row.lr) : "-",
                 row.steps > 0 ? std::to_string(row.steps) : "-",
                 fmt::format("{}/{}", row.done, row.asked), value});
-  for (const double x : lengths) {
-    const CompareRow::Length* length = length_at(row, x);
-    cells.push_back(length ? text_of(length->loss) : "-");
-  }
-  if (!lengths.empty()) {
-    const CompareRow::Length* last = length_at(row, lengths.back());
-    cells.push_back(last ? text_of(last->restart) : "-");
+  for (const LengthColumn& column : lengths) {
+    const CompareRow::Length* length = length_at(row, column.multiple);
+    cells.push_back(length ? text_of(length->*column.figure) : "-");
   }
   cells.insert(cells.end(), {whole_of(row.train_speed), whole_of(row.decode_speed),
                              row.peak_bytes > 0 ? human_bytes(row.peak_bytes) : "-",
@@ -125,11 +158,11 @@ struct Printed {
 };
 
 Printed printed(const CompareTable& table) {
-  const std::vector<double> lengths = multiples(table.rows);
+  const std::vector<LengthColumn> lengths = length_columns(table.rows);
   Printed made{.grid = {heading(table.rows, lengths)}, .everywhere = ""};
   for (const CompareRow& row : table.rows)
     made.grid.push_back(cells_of(row, table.rows, lengths));
-  for (const char* const name : {"attention", "lr", "steps", "seeds"})
+  for (const char* const name : {"attention", "past", "lr", "steps", "seeds"})
     if (const std::string value = take_constant(made.grid, name); !value.empty())
       made.everywhere +=
           fmt::format("{}{} {}", made.everywhere.empty() ? "" : ", ", name, value);
@@ -209,11 +242,14 @@ Json table_json(const CompareTable& table) {
     for (const CompareRow::Length& length : row.lengths)
       lengths.push_back({{"tokens", length.tokens},
                          {"loss", spread_json(length.loss)},
-                         {"restart", spread_json(length.restart)}});
+                         {"restart", spread_json(length.restart)},
+                         {"twin", spread_json(length.twin)},
+                         {"value", spread_json(length.value)}});
     rows.push_back({{"runs", row.runs},
                     {"recipe", row.recipe},
                     {"encoding", row.encoding},
                     {"attention", row.attention},
+                    {"past", row.past},
                     {"lr", std::isfinite(row.lr) ? Json(row.lr) : Json()},
                     {"steps", row.steps},
                     {"seeds", row.done},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ Spread spread_of(const std::vector<double>& values);
 /// Figures come from the seeds that are trained and judged.
 struct CompareRow {
   std::string recipe, encoding, attention;
+  std::string past = "0";         ///< train.past
+  std::string twin_key;           ///< study/twins.h; empty: no seed has begun
   std::vector<std::string> runs;  ///< folders, where the user named them
   double lr = kUnknown;
   int64_t steps = 0;
@@ -31,7 +34,13 @@ struct CompareRow {
   int64_t trained = 0;
   struct Length {
     int64_t tokens = 0;
-    Spread loss, restart;
+    Spread loss = {}, restart = {}, value = {};
+    Spread twin = {};  ///< the restart line of the twin; unknown: there is none
+    /// Each seed's, by its number: loss and restart line.
+    struct OfSeed {
+      double loss = kUnknown, restart = kUnknown;
+    };
+    std::map<uint64_t, OfSeed> seeds = {};
   };
   std::vector<Length> lengths;
   Spread train_speed, decode_speed;  ///< tokens per second
@@ -50,6 +59,15 @@ CompareRow row_of(const std::string& recipe, const std::vector<RunSummary>& runs
 /// second sample, but a copy or a repetition: it has a row of its own, with that
 /// remark.
 std::vector<CompareRow> rows_of(const std::vector<RunSummary>& runs);
+
+/// Fills in the restart line of each row's twin, where it is among the rows: of several
+/// the lowest.
+void set_twins(std::vector<CompareRow>& rows);
+
+/// Whether a longer past is used, a line for each row that has one: its loss at the
+/// longest length less the lower of its own restart line and its twin's, paired by
+/// seed, with the 95 % interval of the mean over seeds.
+std::vector<std::string> gain_lines(const std::vector<CompareRow>& rows);
 
 /// Rows and what is to be said about all of them, in lines.
 struct CompareTable {

@@ -106,6 +106,23 @@ void mark_trained(Chart& chart, const std::vector<RunRecord>& runs,
   chart.mark_label = fmt::format("training length {}", length);
 }
 
+/// The same targets with shorter and longer contexts.
+Chart context_chart(const std::vector<RunRecord>& runs) {
+  Chart chart = titled("context", "Loss against the length of context",
+                       {"tokens of context", true, "count"}, {"loss, nats per token"});
+  chart.note =
+      "The same tokens, the last of each window, seen with so many tokens before them. "
+      "A line that falls beyond the training length uses a longer past.";
+  for (const RunRecord& run : runs) {
+    const Json& found = run.found("position");
+    if (!found.contains("contexts") || !found["contexts"].is_array()) continue;
+    const auto& points = found["contexts"].get_ref<const Json::array_t&>();
+    if (Series s = curve(run.name, points, "context", "loss"); has_points(s))
+      chart.series.push_back(std::move(s));
+  }
+  return chart;
+}
+
 report::Charts position_card(const std::vector<RunRecord>& runs) {
   report::Charts card;
   Chart loss = titled("loss", "Loss by position", {"position", false, "count"},
@@ -133,7 +150,8 @@ report::Charts position_card(const std::vector<RunRecord>& runs) {
     restart.dashed = true;
     loss.series.push_back(restart);
   }
-  for (Chart* chart : {&loss, &difference}) {
+  Chart context = context_chart(runs);
+  for (Chart* chart : {&loss, &difference, &context}) {
     mark_trained(*chart, runs, "position");
     chart->note += splits_note(runs, "position");
     if (!chart->series.empty()) card.tabs.push_back(std::move(*chart));

@@ -11,6 +11,7 @@
 
 #include "lagwise/study/run_files.h"
 #include "lagwise/study/run_summary.h"
+#include "lagwise/study/twins.h"
 #include "lagwise/study/versions.h"
 
 namespace lagwise {
@@ -85,6 +86,20 @@ std::vector<Figure> metric_figures(const std::vector<RunRecord>& runs) {
   return figures;
 }
 
+/// The run without a past that shares all else with one that has it, the seed too.
+/// Null: there is none.
+const RunRecord* twin_of(const RunRecord& run, const std::vector<RunRecord>& runs) {
+  const Recipe& own = run.summary.recipe;
+  if (!trains_with_past(own)) return nullptr;
+  for (const RunRecord& other : runs) {
+    const Recipe& recipe = other.summary.recipe;
+    if (!trains_with_past(recipe) && recipe.train.seed == own.train.seed &&
+        twin_key(recipe) == twin_key(own))
+      return &other;
+  }
+  return nullptr;
+}
+
 /// Loss by position at some training lengths, on each split that a run was judged on.
 std::vector<Figure> length_figures(const std::vector<RunRecord>& runs) {
   std::set<std::string> splits;
@@ -106,6 +121,18 @@ std::vector<Figure> length_figures(const std::vector<RunRecord>& runs) {
                       0.5 * static_cast<double>(k), k));
     add("restart at 4×", 4, Past::restarted,
         "the same tokens seen through windows of the training length");
+    figures.push_back(
+        {{splits.size() > 1 ? "twin's restart at 4× (" + split + ")"
+                            : "twin's restart at 4×",
+          "number", -1,
+          "the restart line of the same model trained without a past: a gain counts "
+          "against the lower of both"},
+         [=, &runs](const RunRecord& run) -> Cell {
+           const RunRecord* twin = twin_of(run, runs);
+           return twin && twin->summary.split == split && run.summary.split == split
+                      ? loss_at(*twin, 4, Past::restarted)
+                      : NAN;
+         }});
   }
   return figures;
 }
@@ -130,6 +157,13 @@ std::vector<Figure> figures_of(const std::vector<RunRecord>& runs) {
   figures.push_back({{"attention", "text"}, [](const RunRecord& r) {
                        return Cell(r.summary.recipe.model.attention);
                      }});
+  const bool any_past = std::any_of(runs.begin(), runs.end(), [](const RunRecord& r) {
+    return trains_with_past(r.summary.recipe);
+  });
+  if (any_past)
+    figures.push_back({{"past", "text"}, [](const RunRecord& r) {
+                         return Cell(r.summary.recipe.train.past);
+                       }});
   return figures;
 }
 

@@ -1,0 +1,155 @@
+// Multi-query associative recall: pairs of a key and its value, then the keys again in
+// another order, and what came with each is to be said. A sequence of N tokens with K
+// pairs is
+//
+//     k_1 v_1 k_2 v_2 ... k_K v_K | slots of two tokens, S = (N - 2K) / 2 of them
+//
+// Each key is asked for in one slot: the slot's first token is the key, the target there
+// is its value, and no other token has a target. All other tokens are noise, which is
+// neither key nor value, so that an answer is never written out. The slots of the K
+// questions are drawn one after the other, without repetition, with
+//
+//     P(slot s) ~ (s + 1)^(power - 1),   s = 0 .. S - 1
+//
+// so that with power near 0 every doubling of the distance is as likely as another, and
+// with power = 1 every slot is. K stays what it is in longer sequences: only the
+// distance between a pair and its question grows, with the median near the square root
+// of S for power near 0, near S / 2 for power = 1.
+//
+// Paper  Arora et al., "Zoology: Measuring and Improving Recall in Efficient Language
+//        Models", 2023, whose noise may also be keys and values.
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <stdexcept>
+
+#include "lagwise/tasks/made_sequences.h"
+
+namespace lagwise {
+namespace {
+
+constexpr const char* kRecallTask = "recall";
+
+struct RecallOptions {
+  int64_t pairs, symbols;  // of keys, of values and of noise: `symbols` each
+  double power;
+};
+
+/// `count` of 0 .. all - 1, no one twice.
+std::vector<int64_t> some_of(int64_t all, int64_t count, data::Dice& dice) {
+  std::vector<int64_t> list(static_cast<size_t>(all));
+  std::iota(list.begin(), list.end(), 0);
+  for (int64_t i = 0; i < count; ++i)
+    std::swap(list[static_cast<size_t>(i)],
+              list[static_cast<size_t>(i + dice.pick(static_cast<int>(all - i)))]);
+  list.resize(static_cast<size_t>(count));
+  return list;
+}
+
+/// The slots of the questions. Exponential numbers with the rates P(slot), in rising
+/// order, give slots in the order in which they would be drawn without repetition.
+std::vector<int64_t> drawn_slots(int64_t slots, int64_t count, double power,
+                                 data::Dice& dice) {
+  std::vector<std::pair<double, int64_t>> arrivals;
+  for (int64_t s = 0; s < slots; ++s)
+    arrivals.emplace_back(
+        -std::log(dice.roll()) * std::pow(static_cast<double>(s + 1), 1 - power), s);
+  std::partial_sort(arrivals.begin(), arrivals.begin() + count, arrivals.end());
+  std::vector<int64_t> drawn;
+  for (int64_t i = 0; i < count; ++i)
+    drawn.push_back(arrivals[static_cast<size_t>(i)].second);
+  return drawn;
+}
+
+class Recall : public MadeSequences {
+ public:
+  Recall(const TaskConfig& config, const RecallOptions& recall, Spec& options)
+      : MadeSequences(config, options), recall_(recall) {
+    check_length(config.length);
+  }
+
+  std::string metric() const override { return "accuracy"; }
+  bool higher_is_better() const override { return true; }
+  bool judged_by_length() const override { return true; }
+  double value(const Loss& total) const override {
+    return static_cast<double>(total.right) /
+           static_cast<double>(std::max<int64_t>(total.count, 1));
+  }
+
+  /// The examples of a split one after the other, of the training length.
+  std::vector<int64_t> stream(const std::string& split, int64_t first,
+                              int64_t count) const override {
+    if (first < 0 || count < 0)
+      throw std::invalid_argument("recall: expected a place and a count of 0 or more");
+    std::vector<int64_t> tokens;
+    const int64_t n = window(0), end = std::min(first + count, size(split) * n);
+    for (int64_t at = first; at < end; at = (at / n + 1) * n) {
+      const auto made = make(example_dice(split, at / n), n).tokens;
+      tokens.insert(tokens.end(), made.begin() + at % n,
+                    made.begin() + std::min(n, end - at / n * n));
+    }
+    return tokens;
+  }
+
+ protected:
+  int64_t vocabulary() const override { return 3 * recall_.symbols; }
+
+  MadeSequence make(data::Dice dice, int64_t length) const override {
+    check_length(length);
+    const int64_t pairs = recall_.pairs, symbols = recall_.symbols;
+    const std::vector<int64_t> keys = some_of(symbols, pairs, dice);
+    const std::vector<int64_t> values = some_of(symbols, pairs, dice);
+    const std::vector<int64_t> slots =
+        drawn_slots((length - 2 * pairs) / 2, pairs, recall_.power, dice);
+    MadeSequence made;
+    made.targets.assign(static_cast<size_t>(length), -1);
+    for (int64_t i = 0; i < length; ++i)
+      made.tokens.push_back(2 * symbols + dice.pick(static_cast<int>(symbols)));
+    for (size_t i = 0; i < keys.size(); ++i) {
+      const auto question = 2 * (keys.size() + static_cast<size_t>(slots[i]));
+      made.tokens[2 * i] = made.tokens[question] = keys[i];
+      made.tokens[2 * i + 1] = made.targets[question] = symbols + values[i];
+    }
+    return made;
+  }
+
+ private:
+  /// As many slots as questions, at least.
+  void check_length(int64_t length) const {
+    if (length < 4 * recall_.pairs)
+      throw std::invalid_argument("recall: expected sequences of at least 4 pairs = " +
+                                  std::to_string(4 * recall_.pairs) + " tokens, got " +
+                                  std::to_string(length));
+  }
+
+  RecallOptions recall_;
+};
+
+std::unique_ptr<Task> make_recall(const TaskConfig& config, Spec& options) {
+  RecallOptions recall;
+  recall.pairs = options.take("pairs", 16);
+  recall.symbols = options.take("symbols", 64);
+  recall.power = options.take("power", 0.01);
+  if (recall.symbols < 1 || recall.symbols > 65536)
+    throw std::invalid_argument("recall: symbols: expected 1 to 65536, got " +
+                                std::to_string(recall.symbols));
+  if (recall.pairs < 1 || recall.pairs > recall.symbols)
+    throw std::invalid_argument(
+        "recall: pairs: expected 1 to symbols = " + std::to_string(recall.symbols) +
+        ", got " + std::to_string(recall.pairs));
+  if (!(recall.power > 0 && recall.power <= 16))
+    throw std::invalid_argument("recall: power: expected above 0 and up to 16, got " +
+                                std::to_string(recall.power));
+  return std::make_unique<Recall>(config, recall, options);
+}
+
+const RegisterTask recall_registered({
+    .name = kRecallTask,
+    .summary = "the value that came with a key, long after: pairs and questions, made",
+    .metric = "accuracy",
+    .make = make_recall,
+});
+
+}  // namespace
+}  // namespace lagwise
