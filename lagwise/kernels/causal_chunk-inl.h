@@ -107,6 +107,17 @@ HWY_INLINE void load_chunk(const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
   }
 }
 
+/// One panel of a result, written where it belongs.
+template <class T>
+HWY_INLINE void read_into(const CausalRead<T>& read, const Sink<T>& sink, int64_t begin,
+                          int64_t count, int64_t first, Work<T>& w, Ahead<T>& ahead) {
+  if (takes_whole(sink, first))
+    return read_causal(read, count, sink.out.row(begin) + first, sink.out.row_step,
+                       ahead);
+  read_causal(read, count, w.o, w.width, ahead);
+  store_panel(sink, begin, count, first, w.factor, w.o);
+}
+
 }  // namespace lagwise::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -256,6 +256,37 @@ HWY_INLINE T inverse_or_zero(T den) {
   return den == T{0} ? T{0} : T{1} / den;
 }
 
+/// w.k -> panels of its transpose, w.k_t, filled up with zeros.
+template <class T>
+HWY_INLINE void transpose_keys(int64_t rows, Work<T>& w) {
+  const int64_t whole = round_up(rows, w.width);
+  std::fill(w.k + rows * w.d_padded, w.k + whole * w.d_padded, T{0});
+  transpose_to_panels(w.k, whole, w.d, w.d_padded, w.k_t);
+}
+
+/// c[a][b] = x_a . y_b for b <= a, and maybe more: y_t is y in panels of its transpose,
+/// [C / W][depth padded][W].
+template <class T>
+HWY_INLINE void lower_products(Left<T> x, const T* y_t, int64_t depth, int64_t rows,
+                               T* c) {
+  const int64_t width = panel_width<T>(), stride = round_up(kChunk, width);
+  const int64_t padded = round_up(depth, width);
+  for (int64_t first = 0; first < rows; first += width)  // rows above see nothing
+    multiply<T>(x.from_row(first), y_t + first * padded, width,
+                c + first * stride + first, stride, rows - first, depth, false);
+}
+
+/// Zeros above the diagonal, and below it the gates between a pair.
+template <class T>
+HWY_INLINE void fade_pairs(const Fade<T>& fade, int64_t rows, T* scores) {
+  const int64_t width = panel_width<T>(), stride = round_up(kChunk, width);
+  for (int64_t a = 0; a < rows; ++a) {
+    T* row = scores + a * stride;
+    std::fill(row + a + 1, row + round_up(a + 1, width), T{0});
+    if (fade.by_row) scale_by(row, fade.within(a), a + 1);
+  }
+}
+
 /// scores[a][b] = sum_d q_ad k_bd g_d^(a-b) times the gates between, for b <= a, and 0
 /// for b > a.
 template <class T>
@@ -268,18 +299,10 @@ HWY_NOINLINE void score_chunk(const Fade<T>& fade, int64_t rows, Work<T>& w) {
         w.scores[a * stride + b] = dot(w.q + a * w.d_padded, w.k + b * w.d_padded,
                                        fade.power(a - b), w.d_padded);
   } else {
-    const int64_t whole = round_up(rows, w.width);
-    std::fill(w.k + rows * w.d_padded, w.k + whole * w.d_padded, T{0});
-    transpose_to_panels(w.k, whole, w.d, w.d_padded, w.k_t);
-    for (int64_t first = 0; first < rows; first += w.width)  // rows above see nothing
-      multiply<T>(w.near.from_row(first), w.k_t + first * w.d_padded, w.width,
-                  w.scores + first * stride + first, stride, rows - first, w.d, false);
+    transpose_keys(rows, w);
+    lower_products(w.near, w.k_t, w.d, rows, w.scores);
   }
-  for (int64_t a = 0; a < rows; ++a) {
-    T* row = w.scores + a * stride;
-    std::fill(row + a + 1, row + round_up(a + 1, w.width), T{0});
-    if (fade.by_row) scale_by(row, fade.within(a), a + 1);
-  }
+  fade_pairs(fade, rows, w.scores);
 }
 
 /// Before k^T v is added: fades each value from its row to the end of the chunk, and

@@ -7,7 +7,7 @@
 #define HWY_TARGET_INCLUDE "lagwise/kernels/key_value_gradient.cpp"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
-#include "lagwise/kernels/chunk-inl.h"
+#include "lagwise/kernels/causal_chunk-inl.h"
 #include "lagwise/kernels/simd/dispatch.h"
 #include "lagwise/kernels/simd/rows-inl.h"
 #include "lagwise/kernels/simd/tile-inl.h"
@@ -71,17 +71,6 @@ HWY_INLINE void advance_r(const Fade<T>& fade, const Rows<T>& gradient, int64_t 
     add_scaled<T>(w.z, age * gradient.extra(begin + b, 0), w.k + b * w.d_padded,
                   nullptr, w.d_padded);
   }
-}
-
-/// One panel of a result, written where it belongs.
-template <class T>
-HWY_INLINE void read_into(const CausalRead<T>& read, const Sink<T>& sink, int64_t begin,
-                          int64_t count, int64_t first, Work<T>& w, Ahead<T>& ahead) {
-  if (takes_whole(sink, first))
-    return read_causal(read, count, sink.out.row(begin) + first, sink.out.row_step,
-                       ahead);
-  read_causal(read, count, w.o, w.width, ahead);
-  store_panel(sink, begin, count, first, w.factor, w.o);
 }
 
 template <class T>

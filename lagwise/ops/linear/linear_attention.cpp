@@ -6,7 +6,6 @@
 #include <type_traits>
 
 #include "lagwise/ops/feature_map.h"
-#include "lagwise/ops/linear/linear_by_token.h"
 #include "lagwise/ops/linear/linear_cpu.h"
 #include "lagwise/ops/torch/differentiable_pair.h"
 #include "lagwise/ops/torch/expect.h"
@@ -235,12 +234,6 @@ LinearResult linear_attention_stateful(const Tensor& q, const Tensor& k,
         x = x.to(at::kFloat);
   });
   write_arguments(with_features(given), stack);
-  if (options.write_strength.defined()) {
-    LinearArguments x;
-    read_arguments(stack.data(), x);
-    LinearResult r = linear_by_token(check(x), x.options.feature_map);
-    return {stored_short ? r.out.to(at::kBFloat16) : r.out, r.state};
-  }
   call_forward<kPair>(stack);
   const Tensor out = stack[0].toTensor();
   return {stored_short ? out.to(at::kBFloat16) : out,

@@ -7,7 +7,7 @@
 
 #include "lagwise/kernels/denominator_gradient.h"
 #include "lagwise/ops/linear/linear_backward-inl.h"
-#include "lagwise/ops/linear/linear_cpu.h"
+#include "lagwise/ops/linear/linear_delta.h"
 
 namespace lagwise::ops {
 namespace {
@@ -46,6 +46,7 @@ at::Tensor through_weights(const RunningMax& max, const Pair& pair) {
 
 LinearGradients linear_backward_cpu(const LinearCall& call, const LinearForward& saved,
                                     const LinearCotangents& cotangents) {
+  if (call.write_strength.defined()) return delta_backward_cpu(call, saved, cotangents);
   const auto options = call.q.options();
   const auto like = [&](const at::Tensor& x) {
     return call.ragged ? at::zeros(x.sizes(), options) : at::empty(x.sizes(), options);

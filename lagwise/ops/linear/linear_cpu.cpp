@@ -4,6 +4,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
+#include "lagwise/ops/linear/linear_delta.h"
 #include "lagwise/ops/linear/linear_views.h"
 #include "lagwise/ops/linear/running_max.h"
 
@@ -165,6 +166,10 @@ LinearForward linear_forward_cpu(const LinearCall& call) {
                {call.states(), call.h, call.f}, options);
   to.den = rows({call.b, call.h, call.divide == Divide::none ? 0 : call.n});
   to.max = max.any() ? max.last : at::empty({call.states(), call.h, 0}, options);
+  if (call.write_strength.defined()) {
+    delta_forward_cpu(call, to);
+    return to;
+  }
   const at::Tensor decay = call.decay.defined() ? call.decay.contiguous() : call.decay;
   AT_DISPATCH_FLOATING_TYPES(call.q.scalar_type(), "linear_attention",
                              [&] { Forward<scalar_t>(call, decay, max, to).run(); });
