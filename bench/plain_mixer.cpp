@@ -20,15 +20,14 @@ class PlainMixer : public nn::Mixer {
     spec.finish();
   }
 
-  at::Tensor mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                 const nn::Pass& pass) const override {
-    const Encoded x = encoding_->encode(q, k, pass.code, layer_, pass.at);
-    return torch_linear(x.q, x.k, v, {}, options_).out;
+  at::Tensor mix(const nn::HeadRows& rows, const nn::Pass& pass) const override {
+    const Encoded x = encoding_->encode(rows.q, rows.k, pass.code, layer_, pass.at);
+    return torch_linear(x.q, x.k, rows.v, {}, options_).out;
   }
 
   std::unique_ptr<nn::MixerState> start(int64_t) const override { refuse(); }
-  at::Tensor extend(nn::MixerState&, const at::Tensor&, const at::Tensor&,
-                    const at::Tensor&, const nn::Pass&) const override {
+  at::Tensor extend(nn::MixerState&, const nn::HeadRows&,
+                    const nn::Pass&) const override {
     refuse();
   }
   std::unique_ptr<nn::MixerState> listen(const at::Tensor&, const at::Tensor&,

@@ -154,14 +154,14 @@ class PrivateOperators(unittest.TestCase):
         for wrong in ((small, x, x), (x, small, x), (x, x, small)):
             self.refused(lambda: ops._linear_attention(*wrong, causal=True))
             self.refused(lambda: ops._linear_attention_backward(
-                x, None, None, [True] * 9, x, x, x, x, x, *wrong, causal=True))
+                x, None, None, [True] * 11, x, x, x, x, x, *wrong, causal=True))
             self.refused(lambda: ops._exact_attention(*wrong))
             self.refused(lambda: ops._exact_attention_backward(
-                x, [True] * 6, x, x, *wrong))
+                x, [True] * 7, x, x, *wrong))
 
     def test_gradients_that_do_not_fit(self):
         x, small, ops = torch.randn(1, 1, 64, 4), torch.randn(3), lagwise.ops
-        qkv, wanted = (x, x, x), [True] * 9
+        qkv, wanted = (x, x, x), [True] * 11
         good = ops._linear_attention(*qkv, causal=True)
         ops._linear_attention_backward(x, None, None, wanted, *good, *qkv, causal=True)
         for i in range(4):
@@ -174,9 +174,9 @@ class PrivateOperators(unittest.TestCase):
         self.refused(lambda: ops._linear_attention_backward(
             x, None, None, [True], *good, *qkv, causal=True))
         out, stats = ops._exact_attention(*qkv)
-        ops._exact_attention_backward(x, [True] * 6, out, stats, *qkv)
+        ops._exact_attention_backward(x, [True] * 7, out, stats, *qkv)
         for d, *saved in ((small, out, stats), (x, small, stats), (x, out, small), (None, out, stats)):
-            self.refused(lambda: ops._exact_attention_backward(d, [True] * 6, *saved, *qkv))
+            self.refused(lambda: ops._exact_attention_backward(d, [True] * 7, *saved, *qkv))
         self.refused(lambda: ops._exact_attention_backward(x, [True], out, stats, *qkv))
         self.refused(lambda: ops._feature_map_backward(small, torch.randn(4, 4), "elu1"))
         y, _ = ops.favor_features(x, torch.randn(6, 4))

@@ -8,7 +8,8 @@
 namespace lagwise {
 
 /// The keys and values of all tokens so far, for decoding with exact attention. Unlike
-/// the state of linear attention it grows with every token, and a step reads all of it.
+/// the state of linear attention it grows with every token, and a step reads all of it;
+/// under a window it is told to keep the last ones alone, and stops growing.
 ///
 /// Keys come encoded at their own position (Encoded::k) and are never touched again.
 /// Score-side encodings need nothing in the cache: their tables by lag come with the
@@ -22,20 +23,27 @@ class KeyValueCache {
   /// cache. Memory doubles when it is full.
   void append(const at::Tensor& k, const at::Tensor& v);
 
-  int64_t length() const { return length_; }
-  at::Tensor keys() const;    ///< [B, H, length, D], a view
-  at::Tensor values() const;  ///< [B, H, length, E], a view
+  /// Forgets all but the last `rows` tokens.
+  void keep_last(int64_t rows);
+
+  int64_t length() const { return length_; }           ///< tokens kept
+  int64_t seen() const { return dropped_ + length_; }  ///< and forgotten ones
+  at::Tensor keys() const;                             ///< [B, H, length, D], a view
+  at::Tensor values() const;                           ///< [B, H, length, E], a view
 
   /// One token: x.q [B, H, 1, D] attends to all keys, with the scale and the tables by
-  /// lag of x (x.k is ignored). Returns [B, H, 1, E].
-  at::Tensor step(const Encoded& encoded, c10::optional<int64_t> window = {}) const;
+  /// lag of x (x.k is ignored). key_bias [B, H, length] is added to the scores of a key.
+  /// Returns [B, H, 1, E].
+  at::Tensor step(const Encoded& encoded, c10::optional<int64_t> window = {},
+                  const at::Tensor& key_bias = {}) const;
 
  private:
-  void reserve(int64_t length, const at::Tensor& k, const at::Tensor& v);
+  void reserve(int64_t more, const at::Tensor& k, const at::Tensor& v);
 
   at::ScalarType storage_;
-  at::Tensor k_, v_;  ///< [B, H, capacity, D], [B, H, capacity, E]
-  int64_t length_ = 0;
+  at::Tensor k_, v_;                ///< [B, H, capacity, D], [B, H, capacity, E]
+  int64_t first_ = 0, length_ = 0;  ///< rows of the buffers in use
+  int64_t dropped_ = 0;
 };
 
 }  // namespace lagwise

@@ -124,5 +124,35 @@ TEST(KeyValueCache, RefusesWhatDoesNotFit) {
        "expected q [B, H, 1, D], got [1, 2, 2, 4]");
 }
 
+TEST(KeyValueCache, ForgetsAllButTheLastTokensIfTold) {
+  const at::Tensor k = at::randn({2, kHeads, 1000, kD}, at::kDouble);
+  const at::Tensor v = at::randn({2, kHeads, 1000, kE}, at::kDouble);
+  KeyValueCache cache(at::kDouble);
+  int64_t begin = 0;
+  for (const int64_t end : {1, 5, 40, 300, 301, 302, 650, 1000}) {
+    cache.append(k.slice(2, begin, end), v.slice(2, begin, end));
+    cache.keep_last(37);
+    begin = end;
+    const int64_t first = std::max<int64_t>(0, end - 37);
+    EXPECT_EQ(cache.length(), end - first);
+    EXPECT_EQ(cache.seen(), end);
+    EXPECT_TRUE(cache.keys().equal(k.slice(2, first, end)));
+    EXPECT_TRUE(cache.values().equal(v.slice(2, first, end)));
+  }
+}
+
+/// However many tokens pass, the memory behind the rows stays the same.
+TEST(KeyValueCache, DoesNotGrowUnderAWindow) {
+  KeyValueCache cache(at::kFloat);
+  const at::Tensor row = at::ones({1, 1, 1, 4}, at::kFloat);
+  size_t behind = 0;
+  for (int64_t i = 0; i < 2000; ++i) {
+    cache.append(row, row);
+    cache.keep_last(50);
+    if (i == 500) behind = cache.keys().storage().nbytes();
+  }
+  EXPECT_EQ(cache.keys().storage().nbytes(), behind);
+}
+
 }  // namespace
 }  // namespace lagwise

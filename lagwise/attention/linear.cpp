@@ -6,6 +6,8 @@
 #include <ATen/ops/exp.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/rsqrt.h>
+#include <ATen/ops/square.h>
 #include <ATen/ops/zeros.h>
 
 #include <limits>
@@ -63,6 +65,12 @@ at::Tensor weigh_pairs(const at::Tensor& q, const at::Tensor& k, const at::Tenso
   return at::matmul(weight, v) * sum.reciprocal().masked_fill(nothing, 0);
 }
 
+/// x [.., D] with rows of length 1; rows of zeros stay so.
+at::Tensor of_unit_length(const at::Tensor& x) {
+  constexpr double kTiny = 1e-12;
+  return x * (x.square().sum(-1, /*keepdim=*/true) + kTiny).rsqrt();
+}
+
 Spec checked_name(std::string_view text) {
   Spec spec(text);
   if (spec.name() != "linear")
@@ -86,7 +94,9 @@ LinearAttention::LinearAttention(std::string_view text, const AttentionShape& sh
 
 LinearAttention::LinearAttention(Spec spec, const AttentionShape& shape)
     : map_(nested_map(spec)), norm_(spec, shape.heads, shape.value_width()) {
-  divides_ = spec.take_choice("denominator", "auto", {"auto", "none"}) == "auto";
+  memory_ = take_memory_options(spec, /*state=*/true);
+  divides_ = spec.take_choice("denominator", "auto", {"auto", "none"}) == "auto" &&
+             !memory_.rewrites;
   const FeatureMap::Epsilon epsilon = map_->epsilon();
   eps_ = spec.take("eps", epsilon.value);
   eps_mode_ =
@@ -136,8 +146,12 @@ LinearAttention::Call LinearAttention::call_of(const LinearInputs& inputs) const
   call.options.lengths = inputs.lengths, call.options.key_lengths = inputs.key_lengths;
   call.options.feature_map = inputs.mapped ? "none" : map_->fused();
   call.options.decay = inputs.decay;
+  call.options.log_decay = inputs.log_decay;
+  call.options.write_strength = inputs.write_strength;
   call.options.denominator = "none";
   call.options.eps = eps_, call.options.eps_mode = eps_mode_;
+  if (memory_.rewrites)
+    call.q = of_unit_length(call.q), call.k = of_unit_length(call.k);
   if (!divides_) return call;
   call.options.denominator = inputs.q_norm.x.defined() ? "separate" : "same";
   call.options.q_norm = inputs.q_norm.x, call.options.k_norm = inputs.k_norm.x;
@@ -192,6 +206,8 @@ at::Tensor LinearAttention::step(const LinearInputs& inputs,
       state.m =
           at::full({b, h}, -std::numeric_limits<double>::infinity(), call.q.options());
   }
+  call.options.log_decay = without_length(call.options.log_decay);
+  call.options.write_strength = without_length(call.options.write_strength);
   call.options.log_scale = without_length(call.options.log_scale);
   call.options.q_norm = without_length(call.options.q_norm);
   call.options.k_norm = without_length(call.options.k_norm);

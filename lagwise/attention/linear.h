@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "lagwise/attention/feature_map.h"
+#include "lagwise/attention/memory_options.h"
 #include "lagwise/attention/output_norm.h"
 #include "lagwise/ops/encoded.h"
 #include "lagwise/ops/linear_attention.h"
@@ -29,7 +30,9 @@ struct LinearInputs {
   Features q_norm = {};   ///< of a separate denominator: features without
   Features k_norm = {};   ///<   positions in them
   at::Tensor decay = {};  ///< [H] or [H, D'], as an encoding hands it over
-  at::Tensor lengths = {}, key_lengths = {};  ///< [B], as in ops::LinearOptions
+  at::Tensor log_decay = {}, write_strength = {};  ///< [B, H, M]: gates, of attention
+                                                   ///<   whose memory() has them
+  at::Tensor lengths = {}, key_lengths = {};       ///< [B], as in ops::LinearOptions
   bool causal = true;
   bool mapped = true;  ///< false: q, k and the norms are still without the feature map,
 };                     ///<   which the operator applies itself; only where `fuses()`
@@ -47,6 +50,11 @@ struct LinearInputs {
 ///     norm (none)         a norm of the output: output_norm.h; norm_gain, norm_eps
 ///     qk_bias (false)     a learned bias on queries and keys, 1 at first: gives the
 ///                         expected kernel of an encoding a part that is not zero-mean
+///     forget, write, ...  memory_options.h
+///
+/// With write=delta nothing is divided, and queries and keys get length 1 in the form
+/// in which the state sees them: only then does a write of strength b in [0, 2] replace
+/// what its key recalls and never enlarge the rest.
 ///
 /// How a layer uses it, for any encoding, by the stage the encoding acts at:
 ///
@@ -69,6 +77,7 @@ class LinearAttention {
   /// The options of the text, with their defaults.
   const std::vector<Spec::Option>& options() const { return options_; }
 
+  const MemoryOptions& memory() const { return memory_; }
   bool divides() const { return divides_; }
   bool fuses() const { return !map_->fused().empty(); }
 
@@ -112,6 +121,7 @@ class LinearAttention {
   double eps_ = 0;
   std::string eps_mode_;
   OutputNorm norm_;
+  MemoryOptions memory_;
   at::Tensor q_bias_, k_bias_;  // [H, D]
   std::vector<Spec::Option> options_;
 

@@ -13,6 +13,7 @@
 #include "lagwise/core/nearest.h"
 #include "lagwise/encodings/encoding.h"
 #include "lagwise/models/model.h"
+#include "lagwise/nn/attention_presets.h"
 #include "lagwise/nn/mixer.h"
 #include "lagwise/tasks/task.h"
 
@@ -24,12 +25,18 @@ constexpr size_t kColumns = 100, kNames = 18;  // of a line; before the summarie
 struct Listed {
   std::string name, summary;
   std::vector<Spec::Option> options = {};
+  std::string stands_for = {};  ///< of a preset: the text in full
 };
 
 std::vector<Listed> list_attentions() {
   std::vector<Listed> all;
   for (const nn::MixerRow& row : nn::mixers())
     all.push_back({std::string(row.name), std::string(row.summary), row.options()});
+  for (const nn::AttentionPreset& preset : nn::attention_presets())
+    all.push_back({std::string(preset.name),
+                   fmt::format("{}; {}", preset.paper, preset.note),
+                   {},
+                   "= " + std::string(preset.text)});
   return all;
 }
 
@@ -111,7 +118,9 @@ void print_wrapped(const std::vector<std::string>& words) {
 void print(const Kind& kind) {
   fmt::print("{}\n", kind.heading);
   for (const Listed& one : kind.all()) {
-    fmt::print("  {:<{}}{}\n", one.name, kNames - 2, one.summary);
+    fmt::print("  {:<{}}{}{}\n", one.name, kNames - 2,
+               one.name.size() + 2 < kNames ? "" : " ", one.summary);
+    if (!one.stands_for.empty()) fmt::print("    {}\n", one.stands_for);
     std::vector<std::string> options;
     for (const Spec::Option& option : one.options)
       options.push_back(option_text(option));
@@ -139,7 +148,8 @@ void list_kinds(const std::string& word) {
   if (!found) refuse(word);
   fmt::print(
       "\nBelow a name stand its options with their defaults; a|b: what is legal, the "
-      "default first;\n<a|b>: one must be given.\n");
+      "default first;\n<a|b>: one must be given; = TEXT: what a name alone stands "
+      "for.\n");
 }
 
 void add_list(CLI::App& app) {

@@ -8,6 +8,7 @@
 #include "lagwise/cli/verbs.h"
 #include "lagwise/encodings/encoding.h"
 #include "lagwise/models/model.h"
+#include "lagwise/nn/attention_presets.h"
 #include "lagwise/nn/mixer.h"
 #include "lagwise/tasks/task.h"
 
@@ -51,6 +52,15 @@ TEST(ListVerb, PrintsOptionsWithTheirDefaults) {
   EXPECT_THAT(tasks, HasSubstr("train=10000 valid=500 test=1000"));
   EXPECT_THAT(tasks, HasSubstr("patch=1 colour=false"));
   EXPECT_THAT(tasks, HasSubstr("scheme=groove"));
+}
+
+TEST(ListVerb, PrintsThePresetsOfAttentionWithTheirPapers) {
+  const std::string attentions = lagwise({"list", "attentions"}).out;
+  for (const nn::AttentionPreset& preset : nn::attention_presets()) {
+    EXPECT_THAT(attentions, HasSubstr("\n  " + std::string(preset.name) + " "));
+    EXPECT_THAT(attentions, HasSubstr("\n    = " + std::string(preset.text) + "\n"));
+    EXPECT_THAT(attentions, HasSubstr(std::string(preset.paper)));
+  }
 }
 
 TEST(ListVerb, PrintsAllWithoutAWordWithin100Columns) {

@@ -34,18 +34,6 @@ bool goes_on(std::string_view part) {
   return mark != part.npos && part[mark] == '=';
 }
 
-std::vector<std::string> items(std::string_view what, std::string_view text) {
-  std::vector<std::string> all;
-  for (const std::string_view part : parted(text, ';')) {
-    if (part.empty()) refuse(what, "expected a name between every two ';'", text);
-    if (goes_on(part) && !all.empty())
-      all.back() += ";" + std::string(part);
-    else
-      all.emplace_back(part);
-  }
-  return all;
-}
-
 /// Replaces the first brace by each of its choices, then the next ones.
 void expand(std::string_view what, const std::string& item,
             std::vector<std::string>& to) {
@@ -68,9 +56,25 @@ void expand(std::string_view what, const std::string& item,
 
 }  // namespace
 
+std::vector<std::string> split_specs(std::string_view what, std::string_view text,
+                                     char mark) {
+  std::vector<std::string> all;
+  for (const std::string_view part : parted(text, mark)) {
+    if (part.empty())
+      refuse(what, std::string("expected a name between every two '") + mark + "'",
+             text);
+    if (goes_on(part) && !all.empty())
+      all.back() += mark + std::string(part);
+    else
+      all.emplace_back(part);
+  }
+  return all;
+}
+
 std::vector<std::string> expand_grid(std::string_view what, std::string_view text) {
   std::vector<std::string> specs;
-  for (const std::string& item : items(what, text)) expand(what, item, specs);
+  for (const std::string& item : split_specs(what, text, ';'))
+    expand(what, item, specs);
   return specs;
 }
 

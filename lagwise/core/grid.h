@@ -22,6 +22,10 @@ namespace lagwise {
 /// all between two ";", a brace without its partner or inside another, an empty choice.
 std::vector<std::string> expand_grid(std::string_view what, std::string_view text);
 
+/// The specs of a list whose items are parted by `mark`, before braces are expanded.
+std::vector<std::string> split_specs(std::string_view what, std::string_view text,
+                                     char mark);
+
 /// A name for a file that stands for any text, and for no other: letters, digits and
 /// "._=,-" as they are, ":" as "+", the rest as %XX.
 std::string name_for_file(std::string_view text);

@@ -34,14 +34,20 @@ class Registry {
   /// Every row, sorted by name.
   const std::vector<Row>& rows() const { return rows_; }
 
-  /// The row of that name; std::invalid_argument lists the legal ones.
-  const Row& find(std::string_view name) const {
+  /// The row of that name; std::invalid_argument lists the legal ones, and after them
+  /// `more` names, that the caller knows to replace before it asks.
+  const Row& find(std::string_view name,
+                  const std::vector<std::string>& more = {}) const {
     std::vector<std::string> names;
     std::string list;
     for (const Row& row : rows_) {
       if (row.name == name) return row;
       names.emplace_back(row.name);
       list += (list.empty() ? "" : ", ") + names.back();
+    }
+    for (const std::string& other : more) {
+      names.push_back(other);
+      list += ", " + other;
     }
     const std::string meant = did_you_mean(std::string(name), names);
     throw std::invalid_argument("unknown " + kind_ + " '" + std::string(name) + "'" +

@@ -2,18 +2,23 @@
 
 #include <stdexcept>
 
+#include "lagwise/core/layer_texts.h"
 #include "lagwise/encodings/encoding.h"
 
 namespace lagwise {
 namespace {
 
-/// Calls write(spec, row) with every option of the text taken.
+/// Calls write(spec, row) for the encoding of each layer.
 template <class Write>
 std::string rewritten(const std::string& text, const Write& write) {
-  try {
-    Spec spec(text);
+  const auto rewrite = [&](const std::string& one) {
+    Spec spec(one);
     for (const EncodingRow& row : encodings())
       if (row.name == spec.name()) return write(spec, row);
+    return one;
+  };
+  try {
+    return rewrite_layer_texts("model.encoding", text, rewrite);
   } catch (const std::invalid_argument&) {  // whoever makes it will say what is wrong
   }
   return text;

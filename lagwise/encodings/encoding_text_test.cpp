@@ -51,5 +51,11 @@ TEST(EncodingText, LeavesWhatIsNoEncodingAlone) {
   }
 }
 
+TEST(EncodingText, RewritesTheEncodingOfEachLayer) {
+  EXPECT_EQ(full_encoding("2*alibi | none"), "2*alibi:exponent=8; none");
+  EXPECT_EQ(stored_encoding("2*alibi:exponent=8; none"), "2*alibi; none");
+  EXPECT_EQ(full_encoding("alibi;;none"), "alibi;;none");
+}
+
 }  // namespace
 }  // namespace lagwise

@@ -42,6 +42,7 @@ struct Work {
   T* z;          // [D]
   T* factor;     // [C]       what each row of the result is multiplied by
   T* power;      // [3 C + 1] or [C + 1, D or E]: see Fade
+  T* gates;      // [C + 1, C]
   Left<T> near;  // queries as the keys of the chunk see them
   Left<T> far;   // and as the state sees them
   Block<const T> values;  // what v holds, or the same rows in the caller's memory
@@ -66,6 +67,7 @@ struct Work {
     factor = scratch.take(kRows);
     power = scratch.take(3 * kChunk + 1 +
                          (kChunk + 1) * std::max(d_padded, panels * width));
+    gates = scratch.take((kChunk + 1) * round_up(kChunk, width));
     near = far = {q, d_padded, 1};
     values = {v, width, kChunk * width};
   }
@@ -154,17 +156,30 @@ HWY_NOINLINE void store_state(const Work<T>& w, const T* panels, MatView<T> s) {
     }
 }
 
-/// The powers g^0 .. g^chunk that a chunk needs. Never g^-n: it overflows.
+/// By how much the rows of a chunk fade: the powers g^0 .. g^chunk of a decay that is the
+/// same for all rows, and products of factors where rows have a gate. Never g^-n: it
+/// overflows.
 template <class T>
-struct Fade {
+class Fade {
+ public:
   using By = typename Decay<T>::By;
-  By by;
   static constexpr int64_t chunk = kChunk;
-  int64_t span;   // numbers in one power: 1, D or E
-  const T* up;    // [chunk + 1, span]  g^n
-  const T* down;  // [2 chunk] of By::head: g^(chunk - 1 - n), then zeros
+  By by;
+  int64_t span;  // numbers in one power: 1, D or E
+  // Where all channels share a factor (`by_row`: By::head, or gates), for the chunk that
+  // was entered:
+  bool by_row;
+  const T* since;  // [C]  from the given state to row a
+  const T* until;  // [C]  from row b to the last row
+  T whole;         // from the given state to the last row
 
-  Fade(const Decay<T>& decay, Work<T>& w) : by(decay.by), up(w.power), down(nullptr) {
+  Fade(const Decay<T>& decay, Work<T>& w)
+      : by(decay.by),
+        by_row(by == By::head || decay.log_gate.data),
+        decay_(decay),
+        up_(w.power),
+        gates_(w.gates),
+        stride_(round_up(kChunk, w.width)) {
     span = by == By::channel ? w.d_padded : by == By::column ? w.panels * w.width : 1;
     if (by == By::none) return;
     std::fill(w.power, w.power + (chunk + 1) * span, T{0});
@@ -175,12 +190,59 @@ struct Fade {
         w.power[n * span + x] = static_cast<T>(power);
     }
     if (by != By::head) return;
-    T* reversed = w.power + chunk + 1;
-    for (int64_t n = 0; n < chunk; ++n) reversed[n] = up[chunk - 1 - n];
-    std::fill(reversed + chunk, reversed + 2 * chunk, T{0});
-    down = reversed;
+    down_ = w.power + chunk + 1;  // g^(chunk - 1 - n), then zeros
+    for (int64_t n = 0; n < chunk; ++n) down_[n] = up_[chunk - 1 - n];
+    std::fill(down_ + chunk, down_ + 2 * chunk, T{0});
   }
-  const T* power(int64_t n) const { return up + n * span; }
+
+  /// g^n of the decay.
+  const T* power(int64_t n) const { return up_ + n * span; }
+
+  /// [C] of `by_row`: from rows b <= a to row a, then zeros.
+  const T* within(int64_t a) const {
+    return decay_.log_gate.data ? gates_ + (a + 1) * stride_ : down_ + chunk - 1 - a;
+  }
+
+  /// Makes the members above ready for rows [begin, begin + rows). `lead`: how many
+  /// steps the state fades before the first of them reads it, 0 or 1.
+  HWY_INLINE void enter(int64_t begin, int64_t rows, int64_t lead) {
+    if (!by_row) return;
+    if (decay_.log_gate.data) return enter_gates(begin, rows, lead);
+    since = power(lead);
+    until = down_ + chunk - rows;
+    whole = *power(rows - 1 + lead);
+  }
+
+ private:
+  /// With f_a the factor before row a: row a of the pairs is row a-1 times f_a, and 1
+  /// for itself. Products of factors need no difference of sums of logarithms, so a
+  /// factor of 0 is nothing special.
+  HWY_NOINLINE void enter_gates(int64_t begin, int64_t rows, int64_t lead) {
+    const int64_t first = decay_.before_first ? begin : begin - 1;
+    const double every =
+        by == By::head ? static_cast<double>(decay_.log_factor(0, 0)) : 0.0;
+    double pairs[chunk] = {}, past = 1.0;
+    for (int64_t a = 0; a < rows; ++a) {
+      double f = 1.0;
+      if (a > 0 || lead > 0)
+        f = std::exp(every + static_cast<double>(decay_.log_gate(first + a, 0)));
+      past *= f;
+      T* const row = gates_ + (a + 1) * stride_;
+      for (int64_t b = 0; b < chunk; ++b) pairs[b] *= f;
+      pairs[a] = 1.0;
+      for (int64_t b = 0; b < chunk; ++b) row[b] = static_cast<T>(pairs[b]);
+      gates_[a] = static_cast<T>(past);
+    }
+    since = gates_;
+    until = within(rows - 1);
+    whole = since[rows - 1];
+  }
+
+  const Decay<T> decay_;
+  const T* up_;        // [chunk + 1, span]
+  T* down_ = nullptr;  // [2 chunk] of By::head
+  T* gates_;           // [chunk + 1, stride]: since, then the pairs of each row
+  int64_t stride_;
 };
 
 template <class T>
@@ -194,7 +256,39 @@ HWY_INLINE T inverse_or_zero(T den) {
   return den == T{0} ? T{0} : T{1} / den;
 }
 
-/// scores[a][b] = sum_d q_ad k_bd g_d^(a-b) for b <= a, and 0 for b > a.
+/// w.k -> panels of its transpose, w.k_t, filled up with zeros.
+template <class T>
+HWY_INLINE void transpose_keys(int64_t rows, Work<T>& w) {
+  const int64_t whole = round_up(rows, w.width);
+  std::fill(w.k + rows * w.d_padded, w.k + whole * w.d_padded, T{0});
+  transpose_to_panels(w.k, whole, w.d, w.d_padded, w.k_t);
+}
+
+/// c[a][b] = x_a . y_b for b <= a, and maybe more: y_t is y in panels of its transpose,
+/// [C / W][depth padded][W].
+template <class T>
+HWY_INLINE void lower_products(Left<T> x, const T* y_t, int64_t depth, int64_t rows,
+                               T* c) {
+  const int64_t width = panel_width<T>(), stride = round_up(kChunk, width);
+  const int64_t padded = round_up(depth, width);
+  for (int64_t first = 0; first < rows; first += width)  // rows above see nothing
+    multiply<T>(x.from_row(first), y_t + first * padded, width,
+                c + first * stride + first, stride, rows - first, depth, false);
+}
+
+/// Zeros above the diagonal, and below it the gates between a pair.
+template <class T>
+HWY_INLINE void fade_pairs(const Fade<T>& fade, int64_t rows, T* scores) {
+  const int64_t width = panel_width<T>(), stride = round_up(kChunk, width);
+  for (int64_t a = 0; a < rows; ++a) {
+    T* row = scores + a * stride;
+    std::fill(row + a + 1, row + round_up(a + 1, width), T{0});
+    if (fade.by_row) scale_by(row, fade.within(a), a + 1);
+  }
+}
+
+/// scores[a][b] = sum_d q_ad k_bd g_d^(a-b) times the gates between, for b <= a, and 0
+/// for b > a.
 template <class T>
 HWY_NOINLINE void score_chunk(const Fade<T>& fade, int64_t rows, Work<T>& w) {
   using By = typename Decay<T>::By;
@@ -205,18 +299,10 @@ HWY_NOINLINE void score_chunk(const Fade<T>& fade, int64_t rows, Work<T>& w) {
         w.scores[a * stride + b] = dot(w.q + a * w.d_padded, w.k + b * w.d_padded,
                                        fade.power(a - b), w.d_padded);
   } else {
-    const int64_t whole = round_up(rows, w.width);
-    std::fill(w.k + rows * w.d_padded, w.k + whole * w.d_padded, T{0});
-    transpose_to_panels(w.k, whole, w.d, w.d_padded, w.k_t);
-    for (int64_t first = 0; first < rows; first += w.width)  // rows above see nothing
-      multiply<T>(w.near.from_row(first), w.k_t + first * w.d_padded, w.width,
-                  w.scores + first * stride + first, stride, rows - first, w.d, false);
+    transpose_keys(rows, w);
+    lower_products(w.near, w.k_t, w.d, rows, w.scores);
   }
-  for (int64_t a = 0; a < rows; ++a) {
-    T* row = w.scores + a * stride;
-    std::fill(row + a + 1, row + round_up(a + 1, w.width), T{0});
-    if (fade.by == By::head) scale_by(row, fade.down + fade.chunk - 1 - a, a + 1);
-  }
+  fade_pairs(fade, rows, w.scores);
 }
 
 /// Before k^T v is added: fades each value from its row to the end of the chunk, and
@@ -229,13 +315,13 @@ HWY_INLINE void fade_panel(const Fade<T>& fade, const T* column, int64_t rows,
   const int64_t age = rows - 1 + lead;
   for (int64_t b = 0; b < rows; ++b) {
     T* row = v + b * v_step;
-    if (fade.by == By::head) scale_by(row, *fade.power(rows - 1 - b), width);
+    if (fade.by_row) scale_by(row, fade.until[b], width);
     if (fade.by == By::column)
       scale_by(row, column + (rows - 1 - b) * fade.span, width);
   }
   for (int64_t i = 0; i < d; ++i) {
     T* row = s + i * width;
-    if (fade.by == By::head) scale_by(row, *fade.power(age), width);
+    if (fade.by_row) scale_by(row, fade.whole, width);
     if (fade.by == By::channel) scale_by(row, fade.power(age)[i], width);
     if (fade.by == By::column) scale_by(row, column + age * fade.span, width);
   }

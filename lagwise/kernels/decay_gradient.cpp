@@ -40,6 +40,7 @@ HWY_NOINLINE void advance_slope(const Fade<T>& fade, int64_t panel, int64_t rows
   for (int64_t a = 0; a < rows; ++a) {
     T* const o = o_slope + a * width;
     fade_slope(o, w.o + a * width, a + 1, power(a + 1), width);
+    if (fade.by_row) scale_by(o, fade.since[a], width);
     for (int64_t b = 0; b < a; ++b)
       add_scaled(o, static_cast<T>(a - b) * w.scores[a * stride + b], v + b * width,
                  power(a - b), width);
@@ -48,9 +49,14 @@ HWY_NOINLINE void advance_slope(const Fade<T>& fade, int64_t panel, int64_t rows
   for (int64_t d = 0; d < w.d; ++d) {
     fade_slope(s_slope + d * width, s + d * width, rows, power(rows), width);
     scale_by(s + d * width, power(rows), width);
+    if (!fade.by_row) continue;
+    scale_by(s_slope + d * width, fade.whole, width);
+    scale_by(s + d * width, fade.whole, width);
   }
-  for (int64_t b = 0; b < rows; ++b)
+  for (int64_t b = 0; b < rows; ++b) {
     scale_by(v + b * width, power(rows - 1 - b), width);
+    if (fade.by_row) scale_by(v + b * width, fade.until[b], width);
+  }
   multiply<T>({w.k, 1, w.d_padded}, v, width, s, width, w.d, rows, true);
   for (int64_t b = 0; b < rows; ++b)
     scale_by(v + b * width, static_cast<T>(rows - 1 - b), width);
@@ -59,12 +65,12 @@ HWY_NOINLINE void advance_slope(const Fade<T>& fade, int64_t panel, int64_t rows
 
 template <class T>
 void gradient_of(const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
-                 MatView<const T> log_factor, MatView<T> s, MatView<T> s_slope,
+                 const Decay<T>& decay, MatView<T> s, MatView<T> s_slope,
                  MatView<const T> at, FeatureMap map, double* moment,
                  T* scratch) noexcept {
   Scratch<T> pieces(scratch);
   Work<T> w(q.width(), v.x.cols, pieces);
-  const Fade<T> fade({Decay<T>::By::column, log_factor}, w);
+  Fade<T> fade(decay, w);
   T* const slopes = pieces.take(w.panels * w.d * w.width);
   T* const o_slope = pieces.take(kChunk * w.width);
   load_state<T>(s, w, w.s);
@@ -73,6 +79,7 @@ void gradient_of(const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
   const Sink<T> sink{{}, at, map, moment};
   for (int64_t begin = 0; begin < q.x.rows; begin += fade.chunk) {
     const int64_t rows = std::min(fade.chunk, q.x.rows - begin);
+    fade.enter(begin, rows, 1);
     load_rows(q, begin, rows, w.dense(w.q));
     load_rows(k, begin, rows, w.dense(w.k));
     load_rows(v, begin, rows, w.panels_of(fade.chunk));
@@ -112,11 +119,10 @@ LAGWISE_CHOOSE
 
 template <class T>
 void decay_gradient(const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
-                    MatView<const T> log_factor, MatView<T> s, MatView<T> s_slope,
+                    const Decay<T>& decay, MatView<T> s, MatView<T> s_slope,
                     MatView<const T> at, FeatureMap map, double* moment,
                     T* scratch) noexcept {
-  chosen<T, decay_gradient<T>>(q, k, v, log_factor, s, s_slope, at, map, moment,
-                               scratch);
+  chosen<T, decay_gradient<T>>(q, k, v, decay, s, s_slope, at, map, moment, scratch);
 }
 template <class T>
 int64_t decay_gradient_scratch(int64_t d, int64_t e) {

@@ -49,7 +49,8 @@ void expect_as_defined(int64_t n, int64_t d, int64_t e, bool shared, Storage sto
     Mat<double> got(1, e, 0.0);
     std::vector<T> scratch(static_cast<size_t>(decay_gradient_scratch<T>(d, e)),
                            std::numeric_limits<T>::quiet_NaN());
-    decay_gradient<T>({q.view()}, {k.view()}, {v.view()}, factors, got_s.view(),
+    const Decay<T> decay{Decay<T>::By::column, factors};
+    decay_gradient<T>({q.view()}, {k.view()}, {v.view()}, decay, got_s.view(),
                       got_slope.view(), at.view(), map, got.data(), scratch.data());
     const double tolerance = sizeof(T) == 4 ? 4e-6 : 1e-12;
     expect_close(got, moment, tolerance);

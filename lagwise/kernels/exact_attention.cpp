@@ -86,14 +86,17 @@ bool holds_nan(const T* row, Range seen) {
   return false;
 }
 
-/// Whether row i has nothing to attend to: it sees no key, or its bias hides them all.
+/// Whether row i has nothing to attend to: it sees no key, or biases hide them all.
 template <class T>
 bool sees_nothing(const ExactHead<T>& head, const T* bias, int64_t i) {
+  constexpr T kNever = -std::numeric_limits<T>::infinity();
   const Range seen = seen_by(head.sight, i, head.k.rows);
-  if (!bias) return seen.empty();
-  const T* const from = bias + head.q.rows - 1 - i;
-  return std::all_of(from + seen.lo, from + std::max(seen.lo, seen.hi),
-                     [](T b) { return b == -std::numeric_limits<T>::infinity(); });
+  const T* const by_lag = bias ? bias + head.q.rows - 1 - i : nullptr;
+  bool nothing = true;
+  for (int64_t j = seen.lo; nothing && j < seen.hi; ++j)
+    nothing = (by_lag && by_lag[j] == kNever) ||
+              (head.key_bias.data && head.key_bias(j, 0) == kNever);
+  return nothing;
 }
 
 /// Turns scores into exp(s - largest), with the largest score so far, and computes the
@@ -162,6 +165,7 @@ void block_of(const ExactHead<T>& head, const ForwardPack<T>& p, int64_t row,
                   {key, std::min(key + kExactKeys, m)}, p.width, stride);
     if (t.keys == 0) continue;
     pair_products<T>(t, head.q, p.k, p.lag_k, w.tile);
+    add_key_bias(head, t, w.tile);
     roll_softmax<T>(t, p.bias, w);
     if (p.lag_v) clear_unseen(t, w.tile);
     for (int64_t panel = 0; panel * p.width < p.e; ++panel)

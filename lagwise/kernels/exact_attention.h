@@ -25,16 +25,19 @@ struct ExactHead {
   MatView<const T> lag_keys = {};    ///< [L, D]
   MatView<const T> lag_values = {};  ///< [L, E]
   int64_t lag_zero = 0;  ///< row i and key j read table entry lag_zero + i - j
+  MatView<const T> key_bias = {};  ///< [M, 1]
 };
 
 /// Softmax attention with tables by lag, tile by tile: no N x M matrix is formed.
 ///
-///     s_ij = scale (q_i . k_j + q_i . lag_keys[c]) + lag_bias[c],  c = zero + i - j
+///     s_ij = scale (q_i . k_j + q_i . lag_keys[c]) + lag_bias[c] + key_bias[j]
+///     c    = zero + i - j
 ///     w_ij = exp(s_ij) / sum over visible j' of exp(s_ij')
 ///     o_i  = sum over visible j of w_ij (v_j + lag_values[c])
 ///
-/// Shapes    out [N, E]; stats [N, 2]: the largest score of each row, and one over
-///           the sum of exp(s - largest). Rows [begin, end) of both are written.
+/// Shapes    out [N, E]; stats [N, 2]: the largest score of each row (less the bias of
+///           the last key that its tile sees), and one over the sum of
+///           exp(s - largest). Rows [begin, end) of both are written.
 /// Requires  `packed`, of exact_packed numbers, filled by exact_pack for this head;
 ///           scratch of exact_scratch numbers; L covers every i - j.
 /// Cost      2 N M (D + E) flops over visible pairs; lag_keys add 2 N M D and
@@ -66,12 +69,13 @@ inline constexpr int64_t kExactKeys = 288;
 /// Where exact_gradient writes, for the keys of one call. Empty: not computed.
 template <class T>
 struct ExactGradients {
-  MatView<T> q;           ///< [N, D]: the part that comes through these keys
-  MatView<T> k;           ///< [M, D]: rows [begin, end) are written
-  MatView<T> v;           ///< [M, E]: rows [begin, end) are written
-  MatView<T> lag_bias;    ///< [L, 1]: the part of these keys; so are the next two
-  MatView<T> lag_keys;    ///< [L, D]
-  MatView<T> lag_values;  ///< [L, E]
+  MatView<T> q;              ///< [N, D]: the part that comes through these keys
+  MatView<T> k;              ///< [M, D]: rows [begin, end) are written
+  MatView<T> v;              ///< [M, E]: rows [begin, end) are written
+  MatView<T> lag_bias;       ///< [L, 1]: the part of these keys; so are the next two
+  MatView<T> lag_keys;       ///< [L, D]
+  MatView<T> lag_values;     ///< [L, E]
+  MatView<T> key_bias = {};  ///< [M, 1]: rows [begin, end) are written
 };
 
 /// The gradients of exact_rows that pass through keys [begin, end), with
@@ -81,7 +85,7 @@ struct ExactGradients {
 ///     dv_j  = sum_i w_ij g_i                  dk_j  = scale sum_i ds_ij q_i
 ///     dq_i  = scale sum_j ds_ij (k_j + lag_keys[c])
 ///     d lag_bias[c] = sum_{i-j=c} ds_ij       d lag_keys[c] = scale sum ds_ij q_i
-///     d lag_values[c] = sum_{i-j=c} w_ij g_i
+///     d lag_values[c] = sum_{i-j=c} w_ij g_i  d key_bias[j] = sum_i ds_ij
 ///
 /// Weights are computed again from the scores and `stats`. Table rows that these
 /// rows and keys cannot reach come out zero.

@@ -185,6 +185,22 @@ HWY_NOINLINE void add_bias(const ExactTile& t, const T* tile, T* band,
   for (int64_t c = 0; c < t.lags(); ++c) sums(t.first_lag() + c, 0) += band[c];
 }
 
+/// Adds a tile's share of d key_bias: the sums of its columns.
+template <class T>
+HWY_NOINLINE void add_columns(const ExactTile& t, const T* tile, T* band,
+                              MatView<T> sums) {
+  const hn::ScalableTag<T> tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  std::fill(band, band + round_up(t.keys, lanes), T{0});
+  for (int64_t a = 0; a < t.rows; ++a) {
+    const T* const from = tile + a * t.stride;
+    for (int64_t b = 0; b < t.keys; b += lanes)
+      hn::StoreU(hn::Add(hn::LoadU(tag, band + b), hn::LoadU(tag, from + b)), tag,
+                 band + b);
+  }
+  for (int64_t b = 0; b < t.keys; ++b) sums(t.key + b, 0) += band[b];
+}
+
 /// The five products of a tile, and those with the tables.
 template <class T>
 HWY_NOINLINE void add_tile(const ExactHead<T>& head, const GradientPack<T>& p,
@@ -247,6 +263,7 @@ void gradient_of(const ExactHead<T>& head, MatView<const T> d_out,
   std::fill(w.begin, w.end, T{0});
   const MatView<T> d_bias =
       to.lag_bias.data ? lags_of(head, cleared(to.lag_bias)) : to.lag_bias;
+  if (to.key_bias.data) cleared(to.key_bias.slice(begin, end));
   const int64_t n = head.q.rows, m = head.k.rows, stride = tile_stride(head);
   const bool skewed = stride > kExactKeys;
   for (int64_t key = begin; key < end; key += kExactKeys)
@@ -256,12 +273,14 @@ void gradient_of(const ExactHead<T>& head, MatView<const T> d_out,
                     {key, std::min(key + kExactKeys, end)}, p.width, stride);
       if (t.keys == 0) continue;
       pair_products<T>(t, head.q, p.k_columns, p.lag_k_columns, w.weights);
+      add_key_bias(head, t, w.weights);
       weigh_again<T>(t, p.bias, stats, w.weights);
       pair_products<T>(t, d_out, p.v_columns, p.lag_v_columns, w.scores);
       through_softmax<T>(head, t, p.through, w.weights, w.scores);
       if (skewed || !t.whole) clear_unseen(t, w.scores);
       if (w.lag_v) clear_unseen(t, w.weights);
       if (d_bias.data) add_bias(t, w.scores, w.band, d_bias);
+      if (to.key_bias.data) add_columns(t, w.scores, w.band, to.key_bias);
       add_tile(head, p, t, begin, w);
     }
   store_sums(w.q, n, T{1}, to.q, w.factor);

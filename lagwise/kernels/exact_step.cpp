@@ -115,9 +115,12 @@ T larger(T a, T b) {
 /// Whether the bias hides all of keys [begin, end).
 template <class T, class S>
 bool hides_all(const StepHead<T, S>& head, int64_t begin, int64_t end) {
-  bool all = begin == end || head.lag_bias.data != nullptr;
+  const auto hides = [](MatView<const T> bias, int64_t j) {
+    return bias.data && bias(j, 0) == -std::numeric_limits<T>::infinity();
+  };
+  bool all = true;
   for (int64_t j = begin; all && j < end; ++j)
-    all = head.lag_bias(j, 0) == -std::numeric_limits<T>::infinity();
+    all = hides(head.lag_bias, j) || hides(head.key_bias, j);
   return all;
 }
 
@@ -134,6 +137,7 @@ HWY_NOINLINE T score_keys(const StepHead<T, S>& head, int64_t begin, int64_t key
                       d);
     s *= head.scale;
     if (head.lag_bias.data) s += head.lag_bias(begin + j, 0);
+    if (head.key_bias.data) s += head.key_bias(begin + j, 0);
     scores[j] = s;
     top = larger(s, top);
   }

@@ -23,11 +23,12 @@ struct StepHead {
   MatView<const T> lag_bias = {};    ///< [M, 1]
   MatView<const T> lag_keys = {};    ///< [M, D]
   MatView<const T> lag_values = {};  ///< [M, E]
+  MatView<const T> key_bias = {};    ///< [M, 1]
 };
 
 /// One decoding step of exact attention over keys [begin, end):
 ///
-///     s_j = scale q . (k_j + lag_keys_j) + lag_bias_j
+///     s_j = scale q . (k_j + lag_keys_j) + lag_bias_j + key_bias_j
 ///     partial = [sum_j w_j (v_j + lag_values_j) | top | sum_j w_j]
 ///     w_j = exp(s_j - top)
 ///

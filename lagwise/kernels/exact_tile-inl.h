@@ -173,6 +173,33 @@ HWY_INLINE V exp_or_zero(Tag tag, V x) {
   }
 }
 
+/// What the rows of a tile subtract from every key's bias, which their softmax does not
+/// see: the bias of the last key in sight. A forget gate's biases grow along the whole
+/// sequence, and in f32 their sum with a score would lose its last digits.
+template <class T>
+HWY_INLINE T bias_origin(const ExactHead<T>& head, const ExactTile& t) {
+  const int64_t end = seen_by(head.sight, t.row + t.rows - 1, head.k.rows).hi;
+  const T last = end > 0 ? head.key_bias(end - 1, 0) : T{0};
+  return std::isfinite(last) ? last : T{0};
+}
+
+/// Adds the bias of its key to every score of a tile.
+template <class T>
+HWY_NOINLINE void add_key_bias(const ExactHead<T>& head, const ExactTile& t, T* tile) {
+  if (!head.key_bias.data) return;
+  const hn::ScalableTag<T> tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  const T origin = bias_origin(head, t);
+  T bias[kExactKeys] = {};
+  for (int64_t b = 0; b < t.keys; ++b) bias[b] = head.key_bias(t.key + b, 0) - origin;
+  for (int64_t a = 0; a < t.rows; ++a) {
+    T* const row = tile + a * t.stride;
+    for (int64_t b = 0; b < t.keys; b += lanes)
+      hn::StoreU(hn::Add(hn::LoadU(tag, row + b), hn::LoadU(tag, bias + b)), tag,
+                 row + b);
+  }
+}
+
 /// Adds the bias of row a and returns the largest score; what the row does not see
 /// becomes -inf, in whole vectors.
 template <class T>

@@ -7,7 +7,7 @@
 #define HWY_TARGET_INCLUDE "lagwise/kernels/key_value_gradient.cpp"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
-#include "lagwise/kernels/chunk-inl.h"
+#include "lagwise/kernels/causal_chunk-inl.h"
 #include "lagwise/kernels/simd/dispatch.h"
 #include "lagwise/kernels/simd/rows-inl.h"
 #include "lagwise/kernels/simd/tile-inl.h"
@@ -64,37 +64,24 @@ HWY_NOINLINE void read_columns(int64_t count, bool has_r, Both<T>& both) {
 /// r after the chunk.
 template <class T>
 HWY_INLINE void advance_r(const Fade<T>& fade, const Rows<T>& gradient, int64_t begin,
-                          int64_t count, int64_t lead, Work<T>& w) {
-  const bool fades = fade.by == Decay<T>::By::head;
-  if (fades) scale_by(w.z, *fade.power(count - 1 + lead), w.d_padded);
+                          int64_t count, Work<T>& w) {
+  if (fade.by_row) scale_by(w.z, fade.whole, w.d_padded);
   for (int64_t b = 0; b < count; ++b) {
-    const T age = fades ? *fade.power(count - 1 - b) : T{1};
+    const T age = fade.by_row ? fade.until[b] : T{1};
     add_scaled<T>(w.z, age * gradient.extra(begin + b, 0), w.k + b * w.d_padded,
                   nullptr, w.d_padded);
   }
-}
-
-/// One panel of a result, written where it belongs.
-template <class T>
-HWY_INLINE void read_into(const CausalRead<T>& read, const Sink<T>& sink, int64_t begin,
-                          int64_t count, int64_t first, Work<T>& w, Ahead<T>& ahead) {
-  if (takes_whole(sink, first))
-    return read_causal(read, count, sink.out.row(begin) + first, sink.out.row_step,
-                       ahead);
-  read_causal(read, count, w.o, w.width, ahead);
-  store_panel(sink, begin, count, first, w.factor, w.o);
 }
 
 template <class T>
 void gradient_of(const Rows<T>& q, const Rows<T>& gradient, const Rows<T>& k,
                  const Rows<T>& v, const Decay<T>& decay, MatView<T> s, T* z,
                  const Sink<T>& to_key, const Sink<T>& to_value, T* scratch) noexcept {
-  using By = typename Decay<T>::By;
   Scratch<T> pieces(scratch);
   Both<T> both(q.x.cols, v.x.cols, v.width(), pieces);
   Work<T>& w = both.rows;
   Work<T>& c = both.columns;
-  const Fade<T> fade(decay, w);
+  Fade<T> fade(decay, w);
   const int64_t width = w.width, stride = round_up(fade.chunk, width);
   load_state<T>(s, w, w.s);
   std::fill(w.z, w.z + w.d_padded, T{0});
@@ -106,6 +93,7 @@ void gradient_of(const Rows<T>& q, const Rows<T>& gradient, const Rows<T>& k,
   int64_t lead = decay.before_first ? 1 : 0;
   for (int64_t begin = 0; begin < q.x.rows; begin += fade.chunk, lead = 1) {
     const int64_t count = std::min(fade.chunk, q.x.rows - begin);
+    fade.enter(begin, count, lead);
     load_rows(q, begin, count, w.dense(w.k));
     load_rows(gradient, begin, count, c.dense(c.k));
     load_rows(v, begin, count, c.dense(c.q));
@@ -121,7 +109,7 @@ void gradient_of(const Rows<T>& q, const Rows<T>& gradient, const Rows<T>& k,
       w.ahead.add(x, begin + fade.chunk, begin + 2 * fade.chunk);
     score_chunk(fade, count, w);
     score_chunk(fade, count, c);
-    const T* const ages = fade.by == By::head ? fade.power(lead) : nullptr;
+    const T* const ages = fade.by_row ? fade.since : nullptr;
 
     read_columns(count, has_r, both);
     for (int64_t p = 0; p < c.panels; ++p)
@@ -135,7 +123,7 @@ void gradient_of(const Rows<T>& q, const Rows<T>& gradient, const Rows<T>& k,
                     nullptr,
                     both.past + p * both.chunk * width},
                    to_key, begin, count, p * width, w, w.ahead);
-    if (has_r) advance_r(fade, gradient, begin, count, lead, w);
+    if (has_r) advance_r(fade, gradient, begin, count, w);
 
     for (int64_t p = 0; p < w.panels; ++p) {
       T* const r = w.s + p * w.d * width;
@@ -143,7 +131,7 @@ void gradient_of(const Rows<T>& q, const Rows<T>& gradient, const Rows<T>& k,
       read_into<T>(
           {w.near, r, w.d, {w.scores, stride, 1}, y, c.d_padded, ages, nullptr},
           to_value, begin, count, p * width, w, w.ahead);
-      if (fade.by == By::head)
+      if (fade.by_row)
         fade_panel<T>(fade, nullptr, count, lead, w.d, width, y, c.d_padded, r);
       multiply<T>({w.k, 1, w.d_padded}, y, c.d_padded, r, width, w.d, count, true,
                   w.ahead);

@@ -7,7 +7,7 @@
 #define HWY_TARGET_INCLUDE "lagwise/kernels/linear_attention.cpp"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
-#include "lagwise/kernels/chunk-inl.h"
+#include "lagwise/kernels/causal_chunk-inl.h"
 #include "lagwise/kernels/simd/dispatch.h"
 #include "lagwise/kernels/simd/rows-inl.h"
 #include "lagwise/kernels/simd/tile-inl.h"
@@ -39,105 +39,16 @@ HWY_NOINLINE void row_factors(const Denominator<T>& denominator, const Fade<T>& 
     for (int64_t b = 0; b <= a; b += lanes)
       sum = hn::Add(sum, hn::LoadU(tag, w.scores + a * stride + b));
     T past = dot(w.far.data + a * w.far.row, w.z, w.d_padded);
-    if (fade.by == By::head) past *= *fade.power(a + lead);
+    if (fade.by_row) past *= fade.since[a];
     const T den = with_eps(denominator, hn::GetLane(hn::SumOfLanes(tag, sum)) + past);
     if (denominator.den.data) denominator.den(begin + a, 0) = den;
     w.factor[a] = inverse_or_zero(den);
   }
-  const T* past = fade.power(rows - 1 + lead);
-  if (fade.by == By::head) scale_by(w.z, *past, w.d_padded);
-  if (fade.by == By::channel) scale_by(w.z, past, w.d_padded);
+  if (fade.by_row) scale_by(w.z, fade.whole, w.d_padded);
+  if (fade.by == By::channel) scale_by(w.z, fade.power(rows - 1 + lead), w.d_padded);
   for (int64_t b = 0; b < rows; ++b) {
-    const T weight = fade.by == By::head ? *fade.power(rows - 1 - b) : T{1};
+    const T weight = fade.by_row ? fade.until[b] : T{1};
     add_scaled<T>(w.z, weight, w.k + b * w.d_padded, nullptr, w.d_padded);
-  }
-}
-
-/// Channel decay moves onto the rows themselves: queries reach back to the
-/// state, keys forward to the end of the chunk.
-template <class T>
-HWY_INLINE void fade_channels(const Fade<T>& fade, int64_t rows, int64_t lead,
-                              Work<T>& w) {
-  for (int64_t a = 0; a < rows; ++a) {
-    T* far = w.q_far + a * w.d_padded;
-    std::copy_n(w.q + a * w.d_padded, w.d_padded, far);
-    scale_by(far, fade.power(a + lead), w.d_padded);
-    scale_by(w.k + a * w.d_padded, fade.power(rows - 1 - a), w.d_padded);
-  }
-}
-
-/// Columns that decay apart, with g per column:
-///
-///     o = g^(a + lead) q S + sum_b A_ab g^(a - b) v_b
-template <class T>
-HWY_NOINLINE void read_fading_columns(const Fade<T>& fade, const T* column, const T* v,
-                                      int64_t rows, int64_t lead, const T* s,
-                                      Work<T>& w) {
-  const int64_t stride = round_up(fade.chunk, w.width), width = w.width;
-  multiply<T>(w.far, s, width, w.o, width, rows, w.d, false, w.ahead);
-  for (int64_t a = 0; a < rows; ++a) {
-    scale_by(w.o + a * width, column + (a + lead) * fade.span, width);
-    for (int64_t b = 0; b <= a; ++b)
-      add_scaled(w.o + a * width, w.scores[a * stride + b], v + b * width,
-                 column + (a - b) * fade.span, width);
-  }
-}
-
-/// One panel of columns: o = q S + scores v, then S = g^rows S + k^T v.
-template <class T>
-HWY_NOINLINE void advance_panel(const Fade<T>& fade, const Sink<T>& sink, int64_t begin,
-                                int64_t panel, int64_t rows, int64_t lead, Work<T>& w) {
-  using By = typename Decay<T>::By;
-  const int64_t stride = round_up(fade.chunk, w.width), width = w.width;
-  T* s = w.s + panel * w.d * width;
-  T* own_v = w.v + panel * fade.chunk * width;
-  const T* v = w.values.to + panel * w.values.panel_step;
-  const T* column = fade.up + panel * width;  // of By::column
-  const bool straight = fade.by != By::column && takes_whole(sink, panel * width);
-  if (fade.by == By::column) {
-    read_fading_columns(fade, column, v, rows, lead, s, w);
-  } else {
-    const T* const ages = fade.by == By::head ? fade.power(lead) : nullptr;
-    const CausalRead<T> read{w.far, s,
-                             w.d,   {w.scores, stride, 1},
-                             v,     w.values.row_step,
-                             ages,  straight ? w.factor : nullptr};
-    if (straight)
-      read_causal(read, rows, sink.out.row(begin) + panel * width, sink.out.row_step,
-                  w.ahead);
-    else
-      read_causal(read, rows, w.o, width, w.ahead);
-  }
-  if (!straight) store_panel(sink, begin, rows, panel * width, w.factor, w.o);
-
-  if (fade.by != By::none)
-    fade_panel(fade, column, rows, lead, w.d, width, own_v, width, s);
-  multiply<T>({w.k, 1, w.d_padded}, v, w.values.row_step, s, width, w.d, rows, true,
-              w.ahead);
-}
-
-/// Makes the queries and values of a chunk ready: copied into scratch, or read where
-/// the caller has them if no map, factor or padding is needed.
-template <class T>
-HWY_INLINE void load_chunk(const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
-                           const Fade<T>& fade, int64_t begin, int64_t rows,
-                           Work<T>& w) {
-  using By = typename Decay<T>::By;
-  load_rows(k, begin, rows, w.dense(w.k));
-  if (fade.by != By::channel && lie_ready(q)) {
-    w.near = {q.x.row(begin), q.x.row_step, 1};
-  } else {
-    load_rows(q, begin, rows, w.dense(w.q));
-    w.near = {w.q, w.d_padded, 1};
-  }
-  w.far = fade.by == By::channel ? Left<T>{w.q_far, w.d_padded, 1} : w.near;
-  const bool changed = fade.by == By::head || fade.by == By::column;
-  if (!changed && lie_ready(v)) {
-    w.values = {v.x.row(begin), v.x.row_step, w.width};
-  } else {
-    const Block<T> block = w.panels_of(fade.chunk);
-    load_rows(v, begin, rows, block);
-    w.values = {block.to, block.row_step, block.panel_step};
   }
 }
 
@@ -148,7 +59,7 @@ void causal_linear_of(const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
   using By = typename Decay<T>::By;
   Scratch<T> pieces(scratch);
   Work<T> w(q.width(), v.x.cols, pieces);
-  const Fade<T> fade(decay, w);
+  Fade<T> fade(decay, w);
   load_state<T>(s, w, w.s);
   std::fill(w.z, w.z + w.d_padded, T{0});
   if (denominator.z) std::copy_n(denominator.z, w.d, w.z);
@@ -156,6 +67,7 @@ void causal_linear_of(const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
   int64_t lead = decay.before_first ? 1 : 0;
   for (int64_t begin = 0; begin < q.x.rows; begin += fade.chunk, lead = 1) {
     const int64_t rows = std::min(fade.chunk, q.x.rows - begin);
+    fade.enter(begin, rows, lead);
     load_chunk(q, k, v, fade, begin, rows, w);
     w.ahead.restart();
     for (const MatView<const T>& x : {q.x, k.x, v.x, MatView<const T>(sink.out)})

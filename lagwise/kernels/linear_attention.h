@@ -7,13 +7,18 @@
 
 namespace lagwise::kernels {
 
-/// How the past fades: S_i = g S_{i-1} + k_i v_i^T with g = exp(log_factor).
+/// How the past fades: S_i = g_i S_{i-1} + k_i v_i^T with
+/// g_i = exp(log_factor + log_gate_i).
 template <class T>
 struct Decay {
   enum class By { none, head, channel, column };
   By by = By::none;                  ///< channel: g per row of S; column: per column
   MatView<const T> log_factor = {};  ///< [1, 1], [1, D] or [1, E]
   bool before_first = true;          ///< the given state fades once before row 0
+
+  /// One number per row, for all channels; empty: 0. [N, 1], or without `before_first`
+  /// those of the rows from row 1 on, [N - 1, 1]. -inf: nothing before is read.
+  MatView<const T> log_gate = {};
 };
 
 /// The number each row is divided by: den_i = q_i . z_i (+ eps, or at least eps).

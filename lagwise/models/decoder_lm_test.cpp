@@ -29,7 +29,24 @@ std::vector<Choice> choices() {
   for (const char* attention : {"linear:map=favor:features=16", "linear:map=cosformer"})
     for (const char* encoding : {"none", "rope:layout=half"})
       all.push_back({encoding, attention});
-  all.push_back({"alibi", "exact:window=3"});
+  for (const char* encoding : {"alibi", "none", "huang", "rope:layout=half"})
+    all.push_back({encoding, "exact:window=3"});
+  for (const char* attention :
+       {"linear:forget=gated,clocks=2..20", "linear:conv=4,gate_output=true",
+        "deltanet", "gated_deltanet:clocks=2..20",
+        "linear:map=favor:features=16,forget=gated",
+        "linear:map=elu1,write=delta,forget=gated"})
+    for (const char* encoding :
+         {"none", "rope:layout=half", "lrpe:decay=retnet", "sine_spe", "alibi"})
+      all.push_back({encoding, attention});
+  for (const char* attention :
+       {"forgetting_transformer:clocks=2..20", "exact:forget=gated,window=3,conv=2",
+        "exact:conv=4,gate_output=true"})
+    for (const char* encoding : {"none", "rope:layout=half", "alibi", "huang"})
+      all.push_back({encoding, attention});
+  all.push_back({"rope:layout=half", "gated_deltanet; exact:window=3"});
+  all.push_back({"sine_spe | rope:layout=half", "linear | exact:window=3"});
+  all.push_back({"sinusoidal; none", "exact:forget=gated,clocks=2..20; linear"});
   return all;
 }
 
@@ -128,6 +145,33 @@ TEST(DecoderLm, KeepsAStateOfConstantSizeWithLinearAttention) {
     for (int64_t i = 4; i < 40; ++i) model->extend(*state, tokens.narrow(1, i, 1));
     EXPECT_EQ(state->bytes(), early);
   }
+}
+
+TEST(DecoderLm, KeepsAStateOfConstantSizeWhateverItRemembersBy) {
+  for (const char* attention :
+       {"retnet", "gla-scalar", "mamba2-like", "deltanet", "gated_deltanet",
+        "exact:window=5", "exact:window=5,forget=gated,conv=3",
+        "gated_deltanet; exact:window=5"}) {
+    SCOPED_TRACE(attention);
+    const auto model = make_model(small_model("decoder_lm", "none", attention));
+    const auto state = model->start(1, kDraw);
+    const at::Tensor tokens = random_tokens(1, 400, 11);
+    model->extend(*state, tokens.narrow(1, 0, 7));
+    const int64_t early = state->bytes();
+    EXPECT_GT(early, 0);
+    for (int64_t i = 7; i < 40; ++i) model->extend(*state, tokens.narrow(1, i, 1));
+    EXPECT_EQ(state->bytes(), early);
+    model->extend(*state, tokens.narrow(1, 40, 360));
+    EXPECT_EQ(state->bytes(), early);
+  }
+}
+
+// S [D, E] of 2 heads of 8 and 3 recent rows of q, k and v, in each of 2 layers.
+TEST(DecoderLm, SaysWhatAStateOfAGatedDeltaNetOccupies) {
+  const auto model = make_model(small_model("decoder_lm", "none", "gated_deltanet"));
+  const auto state = model->start(1, kDraw);
+  model->extend(*state, random_tokens(1, 10, 11));
+  EXPECT_EQ(state->bytes(), 2 * (2 * 8 * 8 + 3 * 3 * 16) * 4);
 }
 
 TEST(DecoderLm, KeepsACacheThatGrowsWithExactAttention) {

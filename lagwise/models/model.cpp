@@ -31,7 +31,12 @@ void check(const ModelConfig& config, const ModelRow& row) {
   expect(config.layers >= 1, "layers: expected at least 1", config.layers);
   expect(config.vocabulary >= 1, "vocabulary: expected at least 1", config.vocabulary);
   expect(config.heads >= 1, "heads: expected at least 1", config.heads);
-  expect(config.dim >= 1 && config.dim % config.heads == 0,
+  expect(config.key_dim >= 0, "key_dim: expected 0 (dim / heads) or more",
+         config.key_dim);
+  expect(config.value_dim >= 0, "value_dim: expected 0 (dim / heads) or more",
+         config.value_dim);
+  const bool own_widths = config.key_dim > 0 && config.value_dim > 0;
+  expect(config.dim >= 1 && (own_widths || config.dim % config.heads == 0),
          "dim: expected a multiple of heads = " + std::to_string(config.heads),
          config.dim);
   expect(config.feed_forward >= 0, "feed_forward: expected 0 (4 dim) or more",

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "lagwise/core/layer_texts.h"
 #include "lagwise/ops/dense.h"
 
 namespace lagwise {
@@ -21,9 +22,9 @@ constexpr uint64_t kDecoder = 1, kCross = 2;
 /// `stack`: encodings of several stacks of one model start from different parameters.
 HeadShape head_shape(const ModelConfig& config, uint64_t stack) {
   return {.heads = config.heads,
-          .dim = config.dim / config.heads,
+          .dim = config.key_width(),
           .model_dim = config.dim,
-          .value_dim = 0,
+          .value_dim = config.value_width(),
           .seed = config.seed ^ (stack << 48)};
 }
 
@@ -79,7 +80,8 @@ int64_t StackState::bytes() const {
     if (block.self) sum += block.self->bytes();
     if (block.heard) sum += block.heard->bytes();
   }
-  for (const Code& code : codes) sum += code.bytes();
+  for (const std::vector<Code>& of_encoding : codes)
+    for (const Code& code : of_encoding) sum += code.bytes();
   return sum;
 }
 
@@ -88,32 +90,56 @@ Stack::Stack(const ModelConfig& config, bool causal, bool listens, nn::Initial& 
       causal_(causal),
       listens_(listens),
       place_(initial.next),
-      encoding_(nn::make_encoding_for(config.attention, config.encoding,
-                                      head_shape(config, listens ? kDecoder : 0))) {
+      attention_texts_(
+          texts_by_layer("model.attention", config.attention, config.layers)),
+      encoding_texts_(texts_by_layer("model.encoding", config.encoding, config.layers)),
+      encodings_(encoding_texts_, attention_texts_,
+                 head_shape(config, listens ? kDecoder : 0)) {
   make_embedding(initial);
   if (listens_) cross_encoding_ = make_cross_encoding(config);
-  if (const Parameters shared = encoding_->shared(); !shared.empty())
-    register_module("pos", std::make_shared<nn::Holder>(shared));
-  if (listens_ && !cross_encoding_->shared().empty())
-    register_module("cross_pos",
-                    std::make_shared<nn::Holder>(cross_encoding_->shared()));
+  register_encodings();
   auto layers = std::make_shared<torch::nn::Module>("layers");
   register_module("layers", layers);
   for (int64_t i = 0; i < config.layers; ++i) {
-    nn::BlockConfig block;
-    block.self = {config.dim,    config.heads, config.attention, config.encoding, i,
-                  config.layers, causal};
-    block.feed_forward = config.feed_forward > 0 ? config.feed_forward : 4 * config.dim;
-    block.norm = config.norm, block.pre_norm = config.pre_norm;
+    const nn::BlockConfig block = block_config(i);
     nn::AttentionConfig cross = block.self;
     cross.attention = config.cross_attention;
     cross.encoding_text = config.cross_encoding;
     cross.causal = false;
     blocks_.push_back(std::make_shared<nn::Block>(
-        block, encoding_, initial, listens_ ? &cross : nullptr, cross_encoding_));
+        block, encodings_.of(static_cast<size_t>(i)), initial,
+        listens_ ? &cross : nullptr, cross_encoding_));
     layers->register_module(std::to_string(i), blocks_.back());
   }
   norm_ = register_module("norm", std::make_shared<nn::Norm>(config.norm, config.dim));
+}
+
+/// What encodings share between layers: pos.* of the first, pos.1.* of the second.
+void Stack::register_encodings() {
+  auto all = std::make_shared<nn::Holder>(encodings_.all()[0]->shared());
+  for (size_t i = 1; i < encodings_.all().size(); ++i)
+    if (const Parameters shared = encodings_.all()[i]->shared(); !shared.empty())
+      all->register_module(std::to_string(i), std::make_shared<nn::Holder>(shared));
+  if (!all->parameters().empty()) register_module("pos", all);
+  if (listens_ && !cross_encoding_->shared().empty())
+    register_module("cross_pos",
+                    std::make_shared<nn::Holder>(cross_encoding_->shared()));
+}
+
+nn::BlockConfig Stack::block_config(int64_t layer) const {
+  const auto i = static_cast<size_t>(layer);
+  nn::BlockConfig block;
+  block.self.dim = config_.dim, block.self.heads = config_.heads;
+  block.self.key_dim = config_.key_width();
+  block.self.value_dim = config_.value_width();
+  block.self.attention = attention_texts_[i];
+  block.self.encoding_text = encoding_texts_[i];
+  block.self.layer = layer, block.self.layers = config_.layers;
+  block.self.causal = causal_;
+  block.feed_forward =
+      config_.feed_forward > 0 ? config_.feed_forward : 4 * config_.dim;
+  block.norm = config_.norm, block.pre_norm = config_.pre_norm;
+  return block;
 }
 
 void Stack::make_embedding(nn::Initial& initial) {
@@ -147,13 +173,23 @@ nn::Pass Stack::cross_pass(const Draw& draw, int64_t queries, int64_t keys) cons
   return pass;
 }
 
+/// That pass with the code of each encoding.
+std::vector<nn::Pass> Stack::passes_over(const nn::Pass& pass, int64_t rows) const {
+  std::vector<nn::Pass> passes;
+  for (const auto& encoding : encodings_.all()) {
+    passes.push_back(pass);
+    passes.back().code = encoding->code(pass.at, pass.draw, rows, rows);
+  }
+  return passes;
+}
+
 at::Tensor Stack::forward(const Batch& batch, const Draw& draw, const at::Tensor& front,
                           const at::Tensor& other) {
   at::Tensor x = embed(batch.tokens);
   nn::Pass pass;
   pass.at = {.causal = causal_, .horizon = config_.length};
   const auto axes = static_cast<int64_t>(config_.grid.size());
-  if (!causal_ && axes > 1 && axes <= encoding_->traits().dims)
+  if (!causal_ && axes > 1 && axes <= encodings_.dims())
     pass.at.grid = config_.grid;  // others see the cells one after another
   pass.draw = draw;
   pass.dropout = is_training() ? config_.dropout : 0;
@@ -164,11 +200,12 @@ at::Tensor Stack::forward(const Batch& batch, const Draw& draw, const at::Tensor
     if (batch.lengths.defined()) pass.lengths = batch.lengths + 1;
   }
   const int64_t n = x.size(1);
-  x = nn::dropout(encoding_->embed(x, pass.at), pass.dropout, draw, place_);
-  pass.code = encoding_->code(pass.at, draw, n, n);
+  x = nn::dropout(encodings_.embed(x, pass.at), pass.dropout, draw, place_);
+  const std::vector<nn::Pass> passes = passes_over(pass, n);
   nn::Pass cross = cross_pass(draw, n, other.defined() ? other.size(1) : 0);
   cross.key_lengths = batch.source_lengths;
-  for (const auto& block : blocks_) x = block->forward(x, pass, other, &cross);
+  for (size_t i = 0; i < blocks_.size(); ++i)
+    x = blocks_[i]->forward(x, passes[encodings_.which(i)], other, &cross);
   return norm_->forward(x);
 }
 
@@ -184,31 +221,42 @@ StackState Stack::start(int64_t batch, const Draw& draw, const at::Tensor& other
   return state;
 }
 
-/// The pass over the next rows of each sequence, with their code.
-nn::Pass Stack::next_pass(StackState& state, int64_t rows) const {
+/// The pass over the next rows of each sequence, still without a code.
+nn::Pass Stack::next_pass(const StackState& state, int64_t rows) const {
   const int64_t first = state.taken.empty() ? 0 : state.taken[0];
   const bool together = std::all_of(state.taken.begin(), state.taken.end(),
                                     [&](int64_t taken) { return taken == first; });
   nn::Pass pass;
   pass.at = {.query_start = first, .key_start = first, .horizon = config_.length};
   pass.draw = state.draw;
-  if (!together) {
-    const at::Tensor starts = at::tensor(state.taken, at::kLong).unsqueeze(1);
-    pass.at.query_at = pass.at.key_at = starts + at::arange(rows, at::kLong);
-    pass.starts = state.taken;
-  }
-  if (state.codes.empty()) state.codes.resize(1);
-  state.codes.resize(together ? 1 : state.taken.size(), state.codes[0]);
-  for (size_t i = 0; i < state.codes.size(); ++i) {
-    const Placement at =
-        together ? pass.at : nn::placement_of(pass, static_cast<int64_t>(i));
-    state.codes[i] = encoding_->code(at, state.draw, rows, rows, &state.codes[i]);
-  }
-  if (together)
-    pass.code = state.codes[0];
-  else
-    pass.codes = state.codes;
+  if (together) return pass;
+  const at::Tensor starts = at::tensor(state.taken, at::kLong).unsqueeze(1);
+  pass.at.query_at = pass.at.key_at = starts + at::arange(rows, at::kLong);
+  pass.starts = state.taken;
   return pass;
+}
+
+/// That pass with the code of each encoding, which the state keeps for the next rows.
+std::vector<nn::Pass> Stack::next_passes(StackState& state, const nn::Pass& pass,
+                                         int64_t rows) const {
+  const bool together = pass.starts.empty();
+  state.codes.resize(encodings_.all().size());
+  std::vector<nn::Pass> passes(encodings_.all().size(), pass);
+  for (size_t e = 0; e < passes.size(); ++e) {
+    std::vector<Code>& codes = state.codes[e];
+    if (codes.empty()) codes.resize(1);
+    codes.resize(together ? 1 : pass.starts.size(), codes[0]);
+    for (size_t i = 0; i < codes.size(); ++i) {
+      const Placement at =
+          together ? pass.at : nn::placement_of(pass, static_cast<int64_t>(i));
+      codes[i] = encodings_.all()[e]->code(at, state.draw, rows, rows, &codes[i]);
+    }
+    if (together)
+      passes[e].code = codes[0];
+    else
+      passes[e].codes = codes;
+  }
+  return passes;
 }
 
 /// The pass of cross attention for the same rows: its keys were taken in before.
@@ -235,10 +283,11 @@ at::Tensor Stack::extend(StackState& state, const at::Tensor& tokens,
   nn::Pass pass = next_pass(state, n);
   pass.lengths = lengths, pass.dropout = dropout;
   const nn::Pass cross = next_cross_pass(pass, n);
-  at::Tensor x = nn::dropout(encoding_->embed(embed(tokens), pass.at), dropout,
+  const std::vector<nn::Pass> passes = next_passes(state, pass, n);
+  at::Tensor x = nn::dropout(encodings_.embed(embed(tokens), pass.at), dropout,
                              state.draw, place_);
   for (size_t i = 0; i < blocks_.size(); ++i)
-    x = blocks_[i]->extend(state.blocks[i], x, pass, &cross);
+    x = blocks_[i]->extend(state.blocks[i], x, passes[encodings_.which(i)], &cross);
   for (size_t b = 0; b < state.taken.size(); ++b)
     state.taken[b] +=
         lengths.defined() ? lengths[static_cast<int64_t>(b)].item<int64_t>() : n;

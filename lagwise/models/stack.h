@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "lagwise/models/layer_encodings.h"
 #include "lagwise/models/model.h"
 #include "lagwise/nn/block.h"
 
@@ -15,8 +16,10 @@ struct StackState {
   std::vector<nn::BlockState> blocks;
   std::vector<int64_t> taken;  ///< tokens of each sequence so far
   Draw draw;                   ///< one moment for the whole sequence
-  std::vector<Code> codes;     ///< of the rows before. Shared while all sequences are
-                               ///<   at the same position, else one per sequence
+
+  /// Of each encoding, its codes of the rows before: one while all sequences are at the
+  /// same position, else one per sequence.
+  std::vector<std::vector<Code>> codes;
   int64_t bytes() const;
 };
 
@@ -25,7 +28,10 @@ struct StackState {
 /// Tokens are names, each with a vector of its own; or numbers, config.patch of which
 /// become a row by a linear map (patches of an image).
 ///
-/// Parameters  embed.weight (and .bias of patches), pos.*, layers.<i>.*, norm.*
+/// Layers may differ in their attention and encoding (core/layer_texts.h).
+///
+/// Parameters  embed.weight (and .bias of patches), pos.*, layers.<i>.*, norm.*; those
+///             of a second encoding of the stack are pos.1.*, and so on
 class Stack : public torch::nn::Module {
  public:
   /// `listens`: whether blocks also have cross attention, as the config describes it.
@@ -47,15 +53,22 @@ class Stack : public torch::nn::Module {
 
  private:
   void make_embedding(nn::Initial& initial);
+  void register_encodings();
+  nn::BlockConfig block_config(int64_t layer) const;
   at::Tensor embed(const at::Tensor& tokens) const;
+  std::vector<nn::Pass> passes_over(const nn::Pass& pass, int64_t rows) const;
   nn::Pass cross_pass(const Draw& draw, int64_t queries, int64_t keys) const;
-  nn::Pass next_pass(StackState& state, int64_t rows) const;
+  nn::Pass next_pass(const StackState& state, int64_t rows) const;
+  std::vector<nn::Pass> next_passes(StackState& state, const nn::Pass& pass,
+                                    int64_t rows) const;
   nn::Pass next_cross_pass(const nn::Pass& pass, int64_t rows) const;
 
   ModelConfig config_;
   bool causal_, listens_;
   int64_t place_;  // which draws the dropout of the input uses
-  std::shared_ptr<Encoding> encoding_, cross_encoding_;
+  std::vector<std::string> attention_texts_, encoding_texts_;  // by layer
+  LayerEncodings encodings_;
+  std::shared_ptr<Encoding> cross_encoding_;
   at::Tensor embed_;
   std::shared_ptr<nn::LinearLayer> patches_;  // instead, where config.patch > 1
   std::vector<std::shared_ptr<nn::Block>> blocks_;

@@ -19,7 +19,8 @@ struct BlockConfig {
 
 /// What a block remembers while decoding.
 struct BlockState {
-  std::unique_ptr<MixerState> self, heard;
+  std::unique_ptr<AttentionState> self;
+  std::unique_ptr<MixerState> heard;
 };
 
 /// One layer of a transformer: self attention, perhaps cross attention, feed-forward,

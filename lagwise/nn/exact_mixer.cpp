@@ -1,9 +1,16 @@
 // Exact softmax attention joined with an encoding: encode, then softmax over all pairs
 // with whatever tables by lag the encoding hands over. Decoding keeps every key and
-// value.
+// value, or under a window the last ones.
+//
+// A forget gate with logs l multiplies the weight of key j for query i by
+// e^(l_(j+1) + ... + l_i) = e^(c_i - c_j), c_j = l_1 + ... + l_j. A softmax does not see
+// what all keys of a query share, so -c_j as a bias of key j is the whole gate
+// (Lin et al., "Forgetting Transformer", 2025, arXiv:2503.02130).
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/cumsum.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -18,19 +25,50 @@
 namespace lagwise::nn {
 namespace {
 
-/// One cache for each sequence, since they may differ in length; in cross attention one
-/// cache for the whole batch.
+/// The rows of one sequence, since they may differ in length; in cross attention of the
+/// whole batch.
+struct ExactPast {
+  KeyValueCache rows;
+  at::Tensor gates;  // [1, H, length] in f64: c_j of the rows kept, with forget=gated
+
+  void add_gates(const at::Tensor& log_decay);
+  void keep_last(int64_t count);
+  at::Tensor key_bias(int64_t n, at::ScalarType type) const;
+};
+
 struct ExactMemory : MixerState {
-  std::vector<KeyValueCache> caches;
+  std::vector<ExactPast> pasts;
   at::Tensor key_lengths;  // [B] in cross attention
   int64_t bytes() const override {
-    int64_t sum = 0;
-    for (const KeyValueCache& cache : caches)
-      if (cache.length() > 0)
-        sum += static_cast<int64_t>(cache.keys().nbytes() + cache.values().nbytes());
-    return sum;
+    size_t sum = 0;
+    for (const ExactPast& past : pasts) {
+      if (past.gates.defined()) sum += past.gates.nbytes();
+      if (past.rows.length() > 0)
+        sum += past.rows.keys().nbytes() + past.rows.values().nbytes();
+    }
+    return static_cast<int64_t>(sum);
   }
 };
+
+/// l [1, H, n] of the next n rows.
+void ExactPast::add_gates(const at::Tensor& log_decay) {
+  const at::Tensor c = log_decay.to(at::kDouble).cumsum(2);
+  const bool first = !gates.defined() || gates.size(2) == 0;
+  gates = first ? c : at::cat({gates, c + gates.narrow(2, gates.size(2) - 1, 1)}, 2);
+}
+
+void ExactPast::keep_last(int64_t count) {
+  rows.keep_last(count);
+  if (gates.defined() && gates.size(2) > count)
+    gates = gates.narrow(2, gates.size(2) - count, count).clone();
+}
+
+/// -c_j relative to the first of the last n rows: that one is no query's future, and
+/// near keys have a bias near 0 however long the past.
+at::Tensor ExactPast::key_bias(int64_t n, at::ScalarType type) const {
+  if (!gates.defined()) return gates;
+  return (gates.narrow(2, gates.size(2) - n, 1).detach() - gates).to(type);
+}
 
 /// Rows [0, count) of sequence b, [1, H, count, ..].
 int64_t length_of(const at::Tensor& lengths, int64_t b, int64_t all) {
@@ -47,6 +85,7 @@ class ExactMixer : public Mixer {
                                   std::to_string(window));
     if (window > 0) window_ = window;
     half_ = spec.take_choice("cache", "full", {"full", "bf16"}) == "bf16";
+    memory_ = take_memory_options(spec, /*state=*/false);
     spec.finish();
   }
 
@@ -62,40 +101,47 @@ class ExactMixer : public Mixer {
     return 1.0 / std::sqrt(static_cast<double>(shape.dim)) / scale;
   }
 
-  at::Tensor mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                 const Pass& pass) const override {
-    const Encoded x = encode_rows(*encoding_, q, k, layer_, pass);
-    if (pass.key_lengths.defined()) return mix_each(x, v, pass);
+  MemoryOptions memory() const override { return memory_; }
+
+  at::Tensor mix(const HeadRows& rows, const Pass& pass) const override {
+    const Encoded x = encode_rows(*encoding_, rows.q, rows.k, layer_, pass);
+    if (pass.key_lengths.defined()) return mix_each(x, rows.v, pass);
     ops::ExactOptions options = options_of(x, pass.at);
     options.lengths = pass.lengths;
-    return ops::exact_attention(x.q, x.k, v, options);
+    if (rows.log_decay.defined()) options.key_bias = -rows.log_decay.cumsum(2);
+    return ops::exact_attention(x.q, x.k, rows.v, options);
   }
 
   std::unique_ptr<MixerState> start(int64_t) const override {
     return std::make_unique<ExactMemory>();
   }
 
-  at::Tensor extend(MixerState& state, const at::Tensor& q, const at::Tensor& k,
-                    const at::Tensor& v, const Pass& pass) const override {
-    auto& caches = static_cast<ExactMemory&>(state).caches;
-    if (caches.empty())
-      caches.resize(static_cast<size_t>(q.size(0)),
-                    KeyValueCache(half_ ? at::kBFloat16 : q.scalar_type()));
-    const Encoded x = encode_rows(*encoding_, q, k, layer_, pass);
+  at::Tensor extend(MixerState& state, const HeadRows& rows,
+                    const Pass& pass) const override {
+    auto& pasts = static_cast<ExactMemory&>(state).pasts;
+    const at::Tensor& q = rows.q;
+    if (pasts.empty())
+      pasts.resize(static_cast<size_t>(q.size(0)),
+                   {KeyValueCache(half_ ? at::kBFloat16 : q.scalar_type()), {}});
+    const Encoded x = encode_rows(*encoding_, q, rows.k, layer_, pass);
     const at::Tensor out =
-        at::zeros({q.size(0), q.size(1), q.size(2), v.size(3)}, q.options());
+        at::zeros({q.size(0), q.size(1), q.size(2), rows.v.size(3)}, q.options());
     for (int64_t b = 0; b < q.size(0); ++b) {
-      const int64_t rows = length_of(pass.lengths, b, q.size(2));
-      KeyValueCache& cache = caches[static_cast<size_t>(b)];
-      cache.append(sequence(x.k, b, rows), sequence(v, b, rows));
-      if (rows == 0) continue;
-      Encoded one{.q = sequence(x.q, b, rows), .k = cache.keys(), .scale = x.scale};
+      const int64_t n = length_of(pass.lengths, b, q.size(2));
+      if (n == 0) continue;
+      ExactPast& past = pasts[static_cast<size_t>(b)];
+      const at::Tensor k = sequence(x.k, b, n), v = sequence(rows.v, b, n);
+      past.rows.append(k, v);
+      if (rows.log_decay.defined()) past.add_gates(sequence(rows.log_decay, b, n));
+      Encoded one{.q = sequence(x.q, b, n), .k = {}, .scale = x.scale};
       Placement at = pass.at;
-      at.query_start = cache.length() - rows, at.key_start = 0;
+      at.query_start = past.rows.seen() - n;
+      at.key_start = past.rows.seen() - past.rows.length();
       at.query_at = at.key_at = at::Tensor();
       if (by_lag(x))
-        one = with_tables(sequence(q, b, rows), cache.length(), at, pass.draw);
-      sequence(out, b, rows).copy_(ask_cache(cache, one, at));
+        one = with_tables(sequence(q, b, n), past.rows.length(), at, pass.draw);
+      sequence(out, b, n).copy_(ask_past(past, one, k, v, at));
+      if (window_) past.keep_last(*window_);
     }
     return out;
   }
@@ -103,8 +149,8 @@ class ExactMixer : public Mixer {
   std::unique_ptr<MixerState> listen(const at::Tensor& k, const at::Tensor& v,
                                      const Pass& pass) const override {
     auto memory = std::make_unique<ExactMemory>();
-    memory->caches.resize(1, KeyValueCache(k.scalar_type()));
-    memory->caches[0].append(
+    memory->pasts.resize(1, {KeyValueCache(k.scalar_type()), {}});
+    memory->pasts[0].rows.append(
         encode_rows(*encoding_, k.narrow(2, 0, 0), k, layer_, pass).k, v);
     memory->key_lengths = pass.key_lengths;
     return memory;
@@ -113,7 +159,8 @@ class ExactMixer : public Mixer {
   at::Tensor ask(const MixerState& heard, const at::Tensor& q,
                  const Pass& pass) const override {
     const auto& memory = static_cast<const ExactMemory&>(heard);
-    const at::Tensor keys = memory.caches[0].keys(), values = memory.caches[0].values();
+    const KeyValueCache& cache = memory.pasts[0].rows;
+    const at::Tensor keys = cache.keys(), values = cache.values();
     const Encoded x = encode_rows(*encoding_, q, q.narrow(2, 0, 0), layer_, pass);
     std::vector<at::Tensor> out;
     for (int64_t b = 0; b < q.size(0); ++b) {
@@ -154,12 +201,17 @@ class ExactMixer : public Mixer {
     return encoding_->encode(q, blank, code, layer_, at);
   }
 
-  at::Tensor ask_cache(const KeyValueCache& cache, const Encoded& x,
-                       const Placement& at) const {
-    if (x.q.size(2) == 1) return cache.step(x, window_);
+  /// The queries of x over all rows kept, the last of which are k and v.
+  at::Tensor ask_past(const ExactPast& past, const Encoded& x, const at::Tensor& k,
+                      const at::Tensor& v, const Placement& at) const {
     const at::ScalarType type = x.q.scalar_type();
-    return ops::exact_attention(x.q, cache.keys().to(type), cache.values().to(type),
-                                options_of(x, at));
+    const at::Tensor key_bias = past.key_bias(x.q.size(2), type);
+    const bool graph = at::GradMode::is_enabled() && x.q.requires_grad();
+    if (x.q.size(2) == 1 && !graph) return past.rows.step(x, window_, key_bias);
+    ops::ExactOptions options = options_of(x, at);
+    options.key_bias = key_bias;
+    return ops::exact_attention(x.q, with_graph(past.rows.keys(), k).to(type),
+                                with_graph(past.rows.values(), v).to(type), options);
   }
 
   /// Cross attention over keys of different lengths m <= M: sequence by sequence. Entry
@@ -185,6 +237,7 @@ class ExactMixer : public Mixer {
   Layer layer_;
   c10::optional<int64_t> window_;
   bool half_ = false;  // keys and values kept in bf16
+  MemoryOptions memory_;
 };
 
 const RegisterMixer exact_registered({

@@ -13,6 +13,7 @@
 // ahead where attention is causal, and decoding keeps every key and value.
 
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
@@ -91,13 +92,18 @@ class LinearMixer : public Mixer {
       throw std::invalid_argument(
           "linear: expected a denominator with an encoding by lag, whose weights are "
           "divided by their sum, got denominator=none");
+    if (by_lag() && (memory().forgets || memory().rewrites))
+      throw std::invalid_argument(
+          "linear: expected an encoding that hands over a decay or acts on queries and "
+          "keys with forget=gated or write=delta, got one by lag, which has no state");
   }
 
   Parameters parameters() const override { return attention_.parameters(); }
 
-  at::Tensor mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                 const Pass& pass) const override {
-    const Joined x = join(q, k, v, pass);
+  MemoryOptions memory() const override { return attention_.memory(); }
+
+  at::Tensor mix(const HeadRows& rows, const Pass& pass) const override {
+    const Joined x = join(rows, pass);
     if (!by_lag()) return attention_.attend(x.inputs);
     if (!pass.at.causal) return attention_.attend_by_lag(x.inputs, x.lag_bias);
     return attend_past_by_lag(x.inputs, x.lag_bias,
@@ -108,12 +114,13 @@ class LinearMixer : public Mixer {
     return std::make_unique<LinearMemory>();
   }
 
-  at::Tensor extend(MixerState& state, const at::Tensor& q, const at::Tensor& k,
-                    const at::Tensor& v, const Pass& pass) const override {
+  at::Tensor extend(MixerState& state, const HeadRows& rows,
+                    const Pass& pass) const override {
     auto& memory = static_cast<LinearMemory&>(state);
-    const Joined x = join(q, k, v, pass);
-    if (by_lag()) return extend_by_lag(memory, q, x.inputs, pass);
-    const bool one_row = q.size(2) == 1 && !pass.lengths.defined();
+    const Joined x = join(rows, pass);
+    if (by_lag()) return extend_by_lag(memory, rows.q, x.inputs, pass);
+    const bool graph = at::GradMode::is_enabled() && rows.q.requires_grad();
+    const bool one_row = rows.q.size(2) == 1 && !pass.lengths.defined() && !graph;
     if (one_row) return attention_.step(x.inputs, memory.state);
     auto [out, next] = attention_.attend(x.inputs, memory.state);
     memory.state = next;
@@ -127,7 +134,7 @@ class LinearMixer : public Mixer {
       heard->k = k, heard->v = v, heard->key_lengths = pass.key_lengths;
       return heard;
     }
-    const Joined x = join(k.narrow(2, 0, 0), k, v, pass);
+    const Joined x = join({k.narrow(2, 0, 0), k, v}, pass);
     heard->state = attention_.attend(x.inputs, {}).state;
     return heard;
   }
@@ -139,7 +146,7 @@ class LinearMixer : public Mixer {
     const at::Tensor none = q.narrow(2, 0, 0);
     const at::Tensor no_values =
         at::zeros({q.size(0), q.size(1), 0, memory.state.s.size(3)}, q.options());
-    const Joined x = join(q, none, no_values, pass);
+    const Joined x = join({q, none, no_values}, pass);
     return attention_.attend(x.inputs, memory.state).out;
   }
 
@@ -213,7 +220,8 @@ class LinearMixer : public Mixer {
       at.query_at = at.key_at = at::Tensor();
       LinearInputs inputs;
       inputs.q = features_of(rows.q, b, n);
-      inputs.k = {past.rows.keys(), past.log_scale}, inputs.v = past.rows.values();
+      inputs.k = {with_graph(past.rows.keys(), keys.x), past.log_scale};
+      inputs.v = with_graph(past.rows.values(), sequence(rows.v, b, n));
       sequence(out, b, n).copy_(attend_past_by_lag(
           inputs, lag_bias_of(sequence(q, b, n), m, at, pass.draw), m - n));
     }
@@ -242,7 +250,7 @@ class LinearMixer : public Mixer {
       here.at = at, here.draw = pass.draw;
       here.key_lengths = some(memory.key_lengths);
       here.code = encoding_->code(at, pass.draw, q.size(2), memory.k.size(2));
-      return mix(some(q), some(memory.k), some(memory.v), here);
+      return mix({some(q), some(memory.k), some(memory.v)}, here);
     };
     if (pass.starts.empty()) return mix_at(pass.at, 0, q.size(0));
     std::vector<at::Tensor> out;
@@ -251,22 +259,22 @@ class LinearMixer : public Mixer {
     return at::cat(out, 0);
   }
 
-  Joined join(const at::Tensor& raw_q, const at::Tensor& raw_k, const at::Tensor& v,
-              const Pass& pass) const {
+  Joined join(const HeadRows& rows, const Pass& pass) const {
     const bool after = encoding_->traits().stage == Traits::Stage::after_map;
     const at::Tensor directions = attention_.map().directions(
         pass.draw, place_.layer, after ? place_.shape.dim : encoding_->width(),
-        raw_q.options());
+        rows.q.options());
     Joined x;
     LinearInputs& to = x.inputs;
-    to.v = v, to.causal = pass.at.causal;
+    to.v = rows.v, to.causal = pass.at.causal;
+    to.log_decay = rows.log_decay, to.write_strength = rows.write_strength;
     to.lengths = pass.lengths, to.key_lengths = pass.key_lengths;
     if (to.key_lengths.defined() && !to.lengths.defined())
-      to.lengths = at::full({raw_q.size(0)}, raw_q.size(2), at::kLong);
-    const at::Tensor q = attention_.add_bias(raw_q, Side::query);
-    const at::Tensor k = attention_.add_bias(raw_k, Side::key);
-    const auto features = [&](const at::Tensor& rows, Side side) {
-      return attention_.features(rows, side, pass.at, directions);
+      to.lengths = at::full({rows.q.size(0)}, rows.q.size(2), at::kLong);
+    const at::Tensor q = attention_.add_bias(rows.q, Side::query);
+    const at::Tensor k = attention_.add_bias(rows.k, Side::key);
+    const auto features = [&](const at::Tensor& of, Side side) {
+      return attention_.features(of, side, pass.at, directions);
     };
     Encoded encoded;
     if (after) {
@@ -277,7 +285,7 @@ class LinearMixer : public Mixer {
       to.q.x = encoded.q, to.k.x = encoded.k;
     } else {
       encoded = encode_rows(*encoding_, q, k, layer_, pass);
-      to.mapped = by_lag() || !attention_.fuses();
+      to.mapped = by_lag() || memory().rewrites || !attention_.fuses();
       to.q = to.mapped ? features(encoded.q, Side::query) : Features{encoded.q, {}};
       to.k = to.mapped ? features(encoded.k, Side::key) : Features{encoded.k, {}};
     }

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "lagwise/core/registry.h"
+#include "lagwise/nn/attention_presets.h"
 
 namespace lagwise::nn {
 namespace {
@@ -10,6 +11,22 @@ namespace {
 Registry<MixerRow>& registry() {
   static Registry<MixerRow> registry("attention");
   return registry;
+}
+
+/// The row of a text that is no preset any more.
+const MixerRow& row_of(std::string_view text) {
+  std::vector<std::string> presets;
+  for (const AttentionPreset& preset : attention_presets())
+    presets.emplace_back(preset.name);
+  return registry().find(Spec(text).name(), presets);
+}
+
+void check_causal(const MixerRow& row, const MemoryOptions& memory, bool causal) {
+  if (memory.needs_order() && !causal)
+    throw std::invalid_argument(
+        std::string(row.name) +
+        ": expected causal attention with forget=gated, write=delta or conv, got full "
+        "attention, where rows have no order to forget in");
 }
 
 /// The names of the encodings that an attention can serve, for an error message.
@@ -33,8 +50,8 @@ std::shared_ptr<Encoding> make_encoding_for(std::string_view attention,
                                             const std::string& text, HeadShape shape) {
   std::shared_ptr<Encoding> made = make_encoding(text, shape);
   if (made->traits().stage != Traits::Stage::after_map) return made;
-  const int64_t width =
-      registry().find(Spec(attention).name()).feature_width(attention, shape.dim);
+  const std::string expanded = expand_preset(attention);
+  const int64_t width = row_of(expanded).feature_width(expanded, shape.dim);
   if (width == shape.dim) return made;
   shape.value_dim = shape.value_width(), shape.model_dim = shape.model_width();
   shape.dim = width;
@@ -44,13 +61,16 @@ std::shared_ptr<Encoding> make_encoding_for(std::string_view attention,
 std::unique_ptr<Mixer> make_mixer(std::string_view text, const MixerPlace& place,
                                   const std::string& encoding_text,
                                   std::shared_ptr<Encoding> encoding, Layer layer) {
-  const MixerRow& row = registry().find(Spec(text).name());
+  const std::string expanded = expand_preset(text);
+  const MixerRow& row = row_of(expanded);
   if (!row.serves(encoding->traits(), place.causal))
     throw std::invalid_argument(
         "encoding '" + encoding_text + "' cannot be used with " +
         (place.causal ? "causal " : "full ") + std::string(row.name) +
         " attention; expected one of " + served_by(row, place.causal));
-  return row.make(text, place, std::move(encoding), std::move(layer));
+  auto mixer = row.make(expanded, place, std::move(encoding), std::move(layer));
+  check_causal(row, mixer->memory(), place.causal);
+  return mixer;
 }
 
 }  // namespace lagwise::nn

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lagwise/attention/memory_options.h"
 #include "lagwise/nn/pass.h"
 
 namespace lagwise::nn {
@@ -17,8 +18,17 @@ class MixerState {
   virtual int64_t bytes() const = 0;
 };
 
+/// The rows of a layer's input as heads see them, and its gates.
+struct HeadRows {
+  at::Tensor q;                    ///< [B, H, N, D]
+  at::Tensor k;                    ///< [B, H, M, D]
+  at::Tensor v;                    ///< [B, H, M, E]
+  at::Tensor log_decay = {};       ///< [B, H, M], where memory().forgets
+  at::Tensor write_strength = {};  ///< [B, H, M], where memory().rewrites
+};
+
 /// Where positions and attention meet: one attention of one layer, joined with one
-/// encoding. It takes projected rows [B, H, N, D] and mixes them along the sequence.
+/// encoding. It takes projected rows and mixes them along the sequence.
 class Mixer {
  public:
   virtual ~Mixer() = default;
@@ -30,16 +40,18 @@ class Mixer {
   /// scores of unit rows begin with deviation 1.
   virtual double query_gain() const { return 1; }
 
-  /// q [B, H, N, D], k [B, H, M, D], v [B, H, M, E] -> [B, H, N, E].
-  virtual at::Tensor mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                         const Pass& pass) const = 0;
+  /// What it asks of the layer around it: gates, convolutions.
+  virtual MemoryOptions memory() const { return {}; }
+
+  /// -> [B, H, N, E]
+  virtual at::Tensor mix(const HeadRows& rows, const Pass& pass) const = 0;
 
   /// The state before the first row of `batch` sequences.
   virtual std::unique_ptr<MixerState> start(int64_t batch) const = 0;
 
   /// Causal: the next N rows of every sequence, seeing all before them. No gradient.
-  virtual at::Tensor extend(MixerState& state, const at::Tensor& q, const at::Tensor& k,
-                            const at::Tensor& v, const Pass& pass) const = 0;
+  virtual at::Tensor extend(MixerState& state, const HeadRows& rows,
+                            const Pass& pass) const = 0;
 
   /// Cross attention: takes in the keys once, then answers queries. No gradient.
   virtual std::unique_ptr<MixerState> listen(const at::Tensor& k, const at::Tensor& v,
@@ -79,7 +91,7 @@ const std::vector<MixerRow>& mixers();
 std::shared_ptr<Encoding> make_encoding_for(std::string_view attention,
                                             const std::string& text, HeadShape shape);
 
-/// From "linear:map=elu1" or "exact". std::invalid_argument lists the legal names, or,
+/// From "linear:map=elu1", "exact" or a preset (attention_presets.h). std::invalid_argument lists the legal names, or,
 /// where the attention cannot serve the encoding, the encodings it can.
 std::unique_ptr<Mixer> make_mixer(std::string_view text, const MixerPlace& place,
                                   const std::string& encoding_text,

@@ -123,7 +123,7 @@ TEST(MixerByLag, WeighsPairsByTheirLag) {
       SCOPED_TRACE(n);
       const Tensor q = rows(n, 1), k = rows(n, 2), v = rows(n, 3);
       const Tensor want = defined(made, c.attention, c.encoding, q, k, v, c.causal);
-      const Tensor got = made.mixer->mix(q, k, v, made.pass(0, n, c.causal));
+      const Tensor got = made.mixer->mix({q, k, v}, made.pass(0, n, c.causal));
       EXPECT_LT((got - want).abs().max().item<double>(), 1e-9);
     }
   });
@@ -140,7 +140,7 @@ TEST(MixerByLag, SendsTheGradientsOfItsDefinition) {
         const Tensor out = by_definition
                                ? defined(made, c.attention, c.encoding, inputs[0],
                                          inputs[1], inputs[2], c.causal)
-                               : made.mixer->mix(inputs[0], inputs[1], inputs[2],
+                               : made.mixer->mix({inputs[0], inputs[1], inputs[2]},
                                                  made.pass(0, n, c.causal));
         for (const Parameters& some : {made.layer.own, made.encoding->shared()})
           for (auto [name, x] : some) x.mutable_grad() = Tensor(), inputs.push_back(x);
@@ -162,13 +162,13 @@ TEST(MixerByLag, GivesTheSameInAnySplit) {
     const c10::InferenceMode no_graph;
     const int64_t n = 90;
     const Tensor q = rows(n, 1), k = rows(n, 2), v = rows(n, 3);
-    const Tensor want = made.mixer->mix(q, k, v, made.pass(0, n, true));
+    const Tensor want = made.mixer->mix({q, k, v}, made.pass(0, n, true));
     for (const int64_t piece : {1, 13, 70}) {
       const auto state = made.mixer->start(2);
       for (int64_t at = 0; at < n; at += piece) {
         const int64_t count = std::min(piece, n - at);
         const auto some = [&](const Tensor& x) { return x.narrow(2, at, count); };
-        const Tensor got = made.mixer->extend(*state, some(q), some(k), some(v),
+        const Tensor got = made.mixer->extend(*state, {some(q), some(k), some(v)},
                                               made.pass(at, count, true));
         EXPECT_LT((got - some(want)).abs().max().item<double>(), 1e-9)
             << "row " << at << " in pieces of " << piece;
@@ -181,7 +181,7 @@ TEST(MixerByLag, GivesTheSameInAnySplit) {
 TEST(MixerByLag, TakesNoRowsAtAll) {
   for_each_case([](Made& made, const Case& c) {
     const Tensor x = rows(0, 1);
-    EXPECT_EQ(made.mixer->mix(x, x, x, made.pass(0, 0, c.causal)).numel(), 0);
+    EXPECT_EQ(made.mixer->mix({x, x, x}, made.pass(0, 0, c.causal)).numel(), 0);
   });
 }
 
@@ -190,13 +190,13 @@ TEST(MixerByLag, CountsKeysByTheScaleOfTheirFeatures) {
   Made made(favor, "t5", true);
   const c10::InferenceMode no_graph;
   const Tensor q = 3 * rows(80, 1), k = 3 * rows(80, 2), v = rows(80, 3);
-  const Tensor want = made.mixer->mix(q, k, v, made.pass(0, 80, true));
+  const Tensor want = made.mixer->mix({q, k, v}, made.pass(0, 80, true));
   const auto state = made.mixer->start(2);
   for (const auto& [at, count] : {std::pair{0, 60}, {60, 0}, {60, 1}, {61, 19}}) {
     const auto some = [&, at = at, count = count](const Tensor& x) {
       return x.narrow(2, at, count);
     };
-    const Tensor got = made.mixer->extend(*state, some(q), some(k), some(v),
+    const Tensor got = made.mixer->extend(*state, {some(q), some(k), some(v)},
                                           made.pass(at, count, true));
     if (count == 0) continue;
     EXPECT_LT((got - some(want)).abs().max().item<double>(), 1e-4) << at;

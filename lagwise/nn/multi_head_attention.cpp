@@ -1,9 +1,19 @@
 #include "lagwise/nn/multi_head_attention.h"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/silu.h>
+
 #include <cmath>
 #include <stdexcept>
 
 namespace lagwise::nn {
+
+int64_t AttentionState::bytes() const {
+  size_t recent = 0;
+  for (const at::Tensor* rows : {&recent_q, &recent_k, &recent_v})
+    if (rows->defined()) recent += rows->nbytes();
+  return static_cast<int64_t>(recent) + mixer->bytes();
+}
 
 MultiHeadAttention::MultiHeadAttention(const AttentionConfig& config,
                                        std::shared_ptr<Encoding> encoding,
@@ -11,46 +21,113 @@ MultiHeadAttention::MultiHeadAttention(const AttentionConfig& config,
     : heads_(config.heads) {
   const Layer layer{config.layer, config.layers,
                     encoding->layer(config.layer, config.layers)};
-  const HeadShape shape{
-      .heads = config.heads, .dim = config.dim / config.heads, .model_dim = config.dim};
+  const int64_t even = config.dim / config.heads;
+  const HeadShape shape{.heads = config.heads,
+                        .dim = config.key_dim > 0 ? config.key_dim : even,
+                        .model_dim = config.dim,
+                        .value_dim = config.value_dim > 0 ? config.value_dim : even};
   const MixerPlace place{shape, config.layer, config.layers, config.causal};
   mixer_ = make_mixer(config.attention, place, config.encoding_text, encoding, layer);
-  const auto projection = [&](const char* name, double gain) {
-    return register_module(
-        name, std::make_shared<LinearLayer>(config.dim, config.dim, initial, gain));
-  };
-  q_proj_ = projection("q_proj", mixer_->query_gain());
-  k_proj_ = projection("k_proj", 1.0);
-  v_proj_ = projection("v_proj", 1.0);
-  // Each layer adds two terms to its input, so the sum grows with the number of layers;
-  // smaller initial weights keep its size.
-  out_proj_ =
-      projection("out_proj", 1.0 / std::sqrt(2.0 * static_cast<double>(config.layers)));
+  make_projections(config, shape, initial);
   if (!layer.own.empty()) register_module("pos", std::make_shared<Holder>(layer.own));
   for (const auto& [name, tensor] : mixer_->parameters())
     register_parameter(name, tensor, tensor.requires_grad());
+  make_memory(config, shape, initial);
+}
+
+void MultiHeadAttention::make_projections(const AttentionConfig& config,
+                                          const HeadShape& shape, Initial& initial) {
+  const int64_t keys = shape.heads * shape.dim, values = shape.heads * shape.value_dim;
+  const auto projection = [&](const char* name, int64_t in, int64_t out, double gain) {
+    return register_module(name, std::make_shared<LinearLayer>(in, out, initial, gain));
+  };
+  q_proj_ = projection("q_proj", config.dim, keys, mixer_->query_gain());
+  k_proj_ = projection("k_proj", config.dim, keys, 1.0);
+  v_proj_ = projection("v_proj", config.dim, values, 1.0);
+  // Each layer adds two terms to its input, so the sum grows with the number of layers;
+  // smaller initial weights keep its size.
+  out_proj_ = projection("out_proj", values, config.dim,
+                         1.0 / std::sqrt(2.0 * static_cast<double>(config.layers)));
+}
+
+void MultiHeadAttention::make_memory(const AttentionConfig& config,
+                                     const HeadShape& shape, Initial& initial) {
+  const MemoryOptions memory = mixer_->memory();
+  const int64_t keys = shape.heads * shape.dim, values = shape.heads * shape.value_dim;
+  if (memory.forgets)
+    forget_ = register_module(
+        "forget", std::make_shared<ForgetGate>(config.dim, shape.heads, memory));
+  if (memory.rewrites)
+    write_ =
+        register_module("write", std::make_shared<WriteGate>(config.dim, shape.heads));
+  const auto convolution = [&](const char* name, int64_t width) {
+    return register_module(
+        name, std::make_shared<ShortConvolution>(memory.convolution, width));
+  };
+  if (memory.convolution > 0) {
+    q_conv_ = convolution("q_conv", keys);
+    k_conv_ = convolution("k_conv", keys);
+    v_conv_ = convolution("v_conv", values);
+  }
+  if (memory.gates_output)
+    gate_proj_ = register_module(
+        "gate_proj", std::make_shared<LinearLayer>(config.dim, values, initial));
 }
 
 at::Tensor MultiHeadAttention::split(const at::Tensor& x) const {
   return x.view({x.size(0), x.size(1), heads_, x.size(2) / heads_}).transpose(1, 2);
 }
 
-at::Tensor MultiHeadAttention::join(const at::Tensor& x) const {
-  return out_proj_->forward(
-      x.transpose(1, 2).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)}));
+at::Tensor MultiHeadAttention::join(const at::Tensor& heads,
+                                    const at::Tensor& x) const {
+  at::Tensor rows = heads.transpose(1, 2).reshape(
+      {heads.size(0), heads.size(2), heads.size(1) * heads.size(3)});
+  if (gate_proj_) rows = rows * at::silu(gate_proj_->forward(x));
+  return out_proj_->forward(rows);
+}
+
+/// Projected and convolved rows by head, with the gates of the input y of the keys.
+HeadRows MultiHeadAttention::rows_of(const at::Tensor& q, const at::Tensor& k,
+                                     const at::Tensor& v, const at::Tensor& y) const {
+  HeadRows rows{split(q), split(k), split(v)};
+  if (forget_) rows.log_decay = forget_->forward(y);
+  if (write_) rows.write_strength = write_->forward(y);
+  return rows;
 }
 
 at::Tensor MultiHeadAttention::forward(const at::Tensor& x, const at::Tensor& y,
                                        const Pass& pass) const {
-  return join(mixer_->mix(split(q_proj_->forward(x)), split(k_proj_->forward(y)),
-                          split(v_proj_->forward(y)), pass));
+  const auto project = [](const LinearLayer& projection,
+                          const std::shared_ptr<ShortConvolution>& convolution,
+                          const at::Tensor& rows) {
+    const at::Tensor projected = projection.forward(rows);
+    return convolution ? convolution->forward(projected) : projected;
+  };
+  const HeadRows rows =
+      rows_of(project(*q_proj_, q_conv_, x), project(*k_proj_, k_conv_, y),
+              project(*v_proj_, v_conv_, y), y);
+  return join(mixer_->mix(rows, pass), x);
 }
 
-at::Tensor MultiHeadAttention::extend(MixerState& state, const at::Tensor& x,
+std::unique_ptr<AttentionState> MultiHeadAttention::start(int64_t batch) const {
+  auto state = std::make_unique<AttentionState>();
+  state->mixer = mixer_->start(batch);
+  return state;
+}
+
+at::Tensor MultiHeadAttention::extend(AttentionState& state, const at::Tensor& x,
                                       const Pass& pass) const {
-  return join(mixer_->extend(state, split(q_proj_->forward(x)),
-                             split(k_proj_->forward(x)), split(v_proj_->forward(x)),
-                             pass));
+  const auto project = [&](const LinearLayer& projection,
+                           const std::shared_ptr<ShortConvolution>& convolution,
+                           at::Tensor& recent) {
+    const at::Tensor projected = projection.forward(x);
+    return convolution ? convolution->extend(recent, projected, pass.lengths)
+                       : projected;
+  };
+  const HeadRows rows = rows_of(project(*q_proj_, q_conv_, state.recent_q),
+                                project(*k_proj_, k_conv_, state.recent_k),
+                                project(*v_proj_, v_conv_, state.recent_v), x);
+  return join(mixer_->extend(*state.mixer, rows, pass), x);
 }
 
 std::unique_ptr<MixerState> MultiHeadAttention::listen(const at::Tensor& y,
@@ -60,7 +137,7 @@ std::unique_ptr<MixerState> MultiHeadAttention::listen(const at::Tensor& y,
 
 at::Tensor MultiHeadAttention::ask(const MixerState& heard, const at::Tensor& x,
                                    const Pass& pass) const {
-  return join(mixer_->ask(heard, split(q_proj_->forward(x)), pass));
+  return join(mixer_->ask(heard, split(q_proj_->forward(x)), pass), x);
 }
 
 }  // namespace lagwise::nn

@@ -5,25 +5,43 @@
 #include <memory>
 #include <string>
 
+#include "lagwise/nn/gates.h"
 #include "lagwise/nn/linear_layer.h"
 #include "lagwise/nn/mixer.h"
+#include "lagwise/nn/short_convolution.h"
 
 namespace lagwise::nn {
 
 /// What an attention layer is made of.
 struct AttentionConfig {
-  int64_t dim = 64, heads = 4;  ///< C, H; D = E = C / H
-  std::string attention;        ///< "linear:map=elu1", "exact"
-  std::string encoding_text;    ///< for messages
+  int64_t dim = 64, heads = 4;         ///< C, H
+  int64_t key_dim = 0, value_dim = 0;  ///< D, E of a head; 0: C / H
+  std::string attention;               ///< "linear:map=elu1", "exact"
+  std::string encoding_text;           ///< for messages
   int64_t layer = 0, layers = 1;
   bool causal = true;
 };
 
+/// What attention of a layer keeps of the past of a batch.
+struct AttentionState : MixerState {
+  std::unique_ptr<MixerState> mixer;
+  at::Tensor recent_q, recent_k, recent_v;  ///< [B, K - 1, .] of the convolutions
+  int64_t bytes() const override;
+};
+
 /// Projects rows to heads, mixes them along the sequence, and projects back.
+///
+///     q, k, v = projections of x (with conv: then each convolved along the sequence)
+///     l, b    = gates of x, where attention asks for them
+///     y       = out_proj(heads),  with gate_output: out_proj(heads * SiLU(gate_proj(x)))
+///
+/// The gate of the output is that of RetNet (arXiv:2307.08621) and Gated DeltaNet
+/// (arXiv:2412.06464); it stands after the norm of the heads.
 ///
 /// Parameters  q_proj, k_proj, v_proj, out_proj; those of the attention beside them;
 ///             those of the encoding in this layer under pos. q_proj is drawn so that
 ///             scores begin with deviation 1, whatever the encoding scales them by.
+///             Where asked for: forget, write, q_conv, k_conv, v_conv, gate_proj.
 class MultiHeadAttention : public torch::nn::Module {
  public:
   MultiHeadAttention(const AttentionConfig& config, std::shared_ptr<Encoding> encoding,
@@ -32,21 +50,29 @@ class MultiHeadAttention : public torch::nn::Module {
   /// Queries x [B, N, C] over rows y [B, M, C] -> [B, N, C]; self attention: x = y.
   at::Tensor forward(const at::Tensor& x, const at::Tensor& y, const Pass& pass) const;
 
-  std::unique_ptr<MixerState> start(int64_t batch) const {
-    return mixer_->start(batch);
-  }
-  at::Tensor extend(MixerState& state, const at::Tensor& x, const Pass& pass) const;
+  std::unique_ptr<AttentionState> start(int64_t batch) const;
+  at::Tensor extend(AttentionState& state, const at::Tensor& x, const Pass& pass) const;
 
   /// Cross attention while decoding: `listen` takes y once, `ask` each further x.
   std::unique_ptr<MixerState> listen(const at::Tensor& y, const Pass& pass) const;
   at::Tensor ask(const MixerState& heard, const at::Tensor& x, const Pass& pass) const;
 
  private:
-  at::Tensor split(const at::Tensor& x) const;  // [B, N, C] -> [B, H, N, D]
-  at::Tensor join(const at::Tensor& x) const;   // and back, through out_proj
+  void make_projections(const AttentionConfig& config, const HeadShape& shape,
+                        Initial& initial);
+  void make_memory(const AttentionConfig& config, const HeadShape& shape,
+                   Initial& initial);
+  HeadRows rows_of(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                   const at::Tensor& y) const;
+  at::Tensor split(const at::Tensor& x) const;  // [B, N, H W] -> [B, H, N, W]
+  /// Heads [B, H, N, E] of the input x and back to rows, through out_proj.
+  at::Tensor join(const at::Tensor& heads, const at::Tensor& x) const;
 
   int64_t heads_;
-  std::shared_ptr<LinearLayer> q_proj_, k_proj_, v_proj_, out_proj_;
+  std::shared_ptr<LinearLayer> q_proj_, k_proj_, v_proj_, out_proj_, gate_proj_;
+  std::shared_ptr<ShortConvolution> q_conv_, k_conv_, v_conv_;
+  std::shared_ptr<ForgetGate> forget_;
+  std::shared_ptr<WriteGate> write_;
   std::unique_ptr<Mixer> mixer_;
 };
 

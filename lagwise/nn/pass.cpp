@@ -1,11 +1,18 @@
 #include "lagwise/nn/pass.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 
 namespace lagwise::nn {
 
 at::Tensor sequence(const at::Tensor& x, int64_t b, int64_t count) {
   return x.defined() ? x.narrow(0, b, 1).narrow(2, 0, count) : x;
+}
+
+at::Tensor with_graph(const at::Tensor& kept, const at::Tensor& fresh) {
+  if (!at::GradMode::is_enabled() || !fresh.requires_grad()) return kept;
+  const at::Tensor before = kept.narrow(2, 0, kept.size(2) - fresh.size(2));
+  return at::cat({before.to(fresh.scalar_type()), fresh}, 2);
 }
 
 Placement placement_of(const Pass& pass, int64_t b) {

@@ -26,6 +26,10 @@ struct Pass {
 /// of an undefined x.
 at::Tensor sequence(const at::Tensor& x, int64_t b, int64_t count);
 
+/// Rows kept from before [B, H, M, .], the last of which are `fresh` [B, H, n, .]: those
+/// as they came where gradients are asked for, since what is kept has no graph.
+at::Tensor with_graph(const at::Tensor& kept, const at::Tensor& fresh);
+
 /// Where sequence b of such a pass stands.
 Placement placement_of(const Pass& pass, int64_t b);
 

@@ -23,12 +23,18 @@ struct ExactOptions {
   /// causal step over caches of different lengths sees each of them to its end.
   at::Tensor lengths = {}, key_lengths = {};        ///< [B]
   at::Tensor cu_seqlens = {}, key_cu_seqlens = {};  ///< [S + 1], B = 1
+
+  /// [B, H, M], added to every score of a key after the scale. A forget gate is
+  /// key_bias_j = -(l_1 + ... + l_j) with the gate's logs l: what queries would add is
+  /// the same for all their keys, and a softmax does not see it. -inf hides a key.
+  at::Tensor key_bias = {};
 };
 
 /// Exact softmax attention, differentiable once, f32 or f64, any strides, in memory
 /// of the order of its inputs.
 ///
-///     s_ij = scale (q_i . k_j + q_i . lag_keys[c]) + lag_bias[c],  c = i - j + M - 1
+///     s_ij = scale (q_i . k_j + q_i . lag_keys[c]) + lag_bias[c] + key_bias[j]
+///     c    = i - j + M - 1
 ///     o_i  = sum over visible j of softmax_j(s_i)_j (v_j + lag_values[c])
 ///
 /// Shapes  q [B, H, N, D], k [B, H, M, D], v [B, H, M, E] -> [B, H, N, E].

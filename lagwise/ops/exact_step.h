@@ -12,6 +12,7 @@ struct ExactStepOptions {
   at::Tensor lag_keys = {};            ///< [1|H, M, D]  entry M-1-j serves key j
   at::Tensor lag_values = {};          ///< [1|H, M, E]
   c10::optional<int64_t> window = {};  ///< only the last `window` keys are seen
+  at::Tensor key_bias = {};            ///< [B, H, M], added to every score of a key
 };
 
 /// One query per head, standing at the last key, against all keys: the last row of

@@ -25,6 +25,18 @@ struct LinearOptions {
   /// belong to no sequence give zeros.
   at::Tensor lengths, key_lengths;        ///< [B]: the real rows of a padded batch
   at::Tensor cu_seqlens, key_cu_seqlens;  ///< [S + 1]: sequences packed into B = 1 row
+
+  /// [B, H, N], in a step [B, H]: a gate, the log of a further factor by which the past
+  /// fades before row i, added to `decay`; causal only. -inf is the border of a document:
+  /// nothing from before it is read, in values or gradients. Numbers above 0 are not
+  /// looked for: with them the past grows.
+  at::Tensor log_decay;
+
+  /// [B, H, N], in a step [B, H]: given, rows are written by the delta rule, which
+  /// replaces what a key recalls: S += b_i k_i (v_i - S^T k_i)^T. b in [0, 2] and keys of
+  /// length 1 keep S in range; neither is looked for. Causal only, without a denominator,
+  /// log_scale or a decay per channel.
+  at::Tensor write_strength;
 };
 
 /// The whole past of every head, in O(D E) numbers. For packed sequences, S takes the
@@ -45,10 +57,12 @@ struct LinearResult {
 ///
 ///     o_i = sum_{j visible} (phi(q_i) . phi(k_j)) e^(c_j) g^(i-j) v_j / den_i
 ///
-/// with c = log_scale.
+/// with c = log_scale; a gate l = log_decay multiplies the weight of a pair by
+/// e^(l_(j+1) + ... + l_i), and write_strength puts what the delta rule writes in the
+/// place of v_j.
 /// Shapes  q [B, H, N, D], k [B, H, M, D], v [B, H, M, E] -> [B, H, N, E];
 ///         causal needs N = M.
-/// Maths   docs/maths/linear_attention.md
+/// Maths   docs/maths/linear_attention.md, docs/maths/memory.md
 at::Tensor linear_attention(const at::Tensor& q, const at::Tensor& k,
                             const at::Tensor& v, const LinearOptions& options);
 

@@ -125,6 +125,18 @@ TEST(AdamW, LeavesGainsBiasesAndEncodingsStill) {
   }
 }
 
+TEST(AdamW, LeavesClocksAndConvolutionsStill) {
+  const auto model = make_model(small_model("decoder_lm", "none", "gated_deltanet"));
+  Names pulled, still;
+  for (const NamedTensor& one : trained_parameters(*model))
+    (decays(one) ? pulled : still).insert(one.name);
+  for (const char* name : {"forget.rho", "forget.beta", "q_conv.taps", "k_conv.taps",
+                           "v_conv.taps", "gate_proj.bias"})
+    EXPECT_EQ(still.count(std::string("layers.0.attn.") + name), 1u) << name;
+  for (const char* name : {"forget.weight", "write.weight", "gate_proj.weight"})
+    EXPECT_EQ(pulled.count(std::string("layers.0.attn.") + name), 1u) << name;
+}
+
 TEST(AdamW, ScalesGradientsBeforeItUsesThem) {
   const auto a = small(), b = small();
   AdamW whole(trained_parameters(*a)), scaled(trained_parameters(*b));

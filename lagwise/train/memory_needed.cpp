@@ -24,7 +24,10 @@ double least_bytes(const Recipe& recipe, const ModelConfig& model) {
   const auto dim = static_cast<double>(model.dim);
   const double inner =
       model.feed_forward > 0 ? static_cast<double>(model.feed_forward) : 4 * dim;
-  const double block = 4 * dim * dim + 2 * dim * inner;
+  const auto heads = static_cast<double>(model.heads);
+  const double head_rows =
+      static_cast<double>(model.key_width()) + static_cast<double>(model.value_width());
+  const double block = 2 * dim * heads * head_rows + 2 * dim * inner;
   const auto names = static_cast<double>(model.patch > 1 ? 0 : model.vocabulary);
   const double parameters = names * dim + static_cast<double>(model.layers) * block;
   const double rows = static_cast<double>(recipe.train.batch) *
@@ -41,7 +44,10 @@ void check_memory(const Recipe& recipe, const ModelConfig& model) {
   };
   throw std::invalid_argument(
       named("model.dim", model.dim) + ", " + named("model.layers", model.layers) +
-      ", " + named("model.feed_forward", model.feed_forward) + ", " +
+      ", " + named("model.heads", model.heads) + ", " +
+      named("model.key_dim", model.key_dim) + ", " +
+      named("model.value_dim", model.value_dim) + ", " +
+      named("model.feed_forward", model.feed_forward) + ", " +
       named("train.batch", recipe.train.batch) + ", " +
       named("data.length", recipe.data.length) + ": training takes at least " +
       gigabytes(needed) + " of memory, the machine has " + gigabytes(there));

@@ -20,9 +20,9 @@ ModelConfig small() {
 TEST(MemoryNeeded, IsABoundFromBelow) {
   Recipe recipe;
   recipe.train.batch = 1;
-  for (const int64_t feed_forward : {0, 50}) {
+  for (const int64_t width : {0, 50}) {
     ModelConfig config = small();
-    config.feed_forward = feed_forward;
+    config.feed_forward = config.key_dim = width, config.value_dim = 2 * width;
     int64_t numbers = 0;
     for (const at::Tensor& one : make_model(config)->parameters())
       numbers += one.numel();

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "lagwise/encodings/encoding_text.h"
+#include "lagwise/nn/attention_presets.h"
 
 namespace lagwise {
 namespace {
@@ -24,6 +25,10 @@ std::vector<RecipeField> model_fields() {
       {"model.layers", "blocks", at(LAGWISE_AT(model.layers)), 1},
       {"model.dim", "width of a row", at(LAGWISE_AT(model.dim)), 1},
       {"model.heads", "of attention; they divide dim", at(LAGWISE_AT(model.heads)), 1},
+      {"model.key_dim", "width of a head's queries and keys; 0: dim / heads",
+       at(LAGWISE_AT(model.key_dim)), 0},
+      {"model.value_dim", "width of a head's values; 0: dim / heads",
+       at(LAGWISE_AT(model.value_dim)), 0},
       {"model.feed_forward", "width inside a block; 0: 4 dim",
        at(LAGWISE_AT(model.feed_forward)), 0},
       {"model.dropout", "probability", at(LAGWISE_AT(model.dropout)), 0, 1},
@@ -40,19 +45,23 @@ std::vector<RecipeField> model_fields() {
        .place = at(LAGWISE_AT(model.pooling)),
        .words = {"mean", "cls"}},
       {.key = "model.encoding",
-       .help = "positional encoding; see lagwise encodings",
+       .help = "positional encoding, or one for each layer; see lagwise encodings",
        .place = at(LAGWISE_AT(model.encoding)),
        .keep = full_encoding,
        .recall = stored_encoding},
-      {"model.attention", "exact, or linear with a feature map",
-       at(LAGWISE_AT(model.attention))},
+      {.key = "model.attention",
+       .help = "of all layers, or one for each; see lagwise list attentions",
+       .place = at(LAGWISE_AT(model.attention)),
+       .keep = nn::expand_presets},
       {.key = "model.cross_encoding",
        .help = "between the sequences of an encoder_decoder",
        .place = at(LAGWISE_AT(model.cross_encoding)),
        .keep = full_encoding,
        .recall = stored_encoding},
-      {"model.cross_attention", "between the sequences of an encoder_decoder",
-       at(LAGWISE_AT(model.cross_attention))},
+      {.key = "model.cross_attention",
+       .help = "between the sequences of an encoder_decoder",
+       .place = at(LAGWISE_AT(model.cross_attention)),
+       .keep = nn::expand_presets},
   };
 }
 

@@ -83,6 +83,19 @@ TEST(Recipe, IsKeptWithEveryOptionOfItsEncodings) {
             std::vector<std::string>());
 }
 
+TEST(Recipe, IsKeptWithThePresetsOfItsAttentionInFull) {
+  const Recipe recipe =
+      parse_recipe("r.toml",
+                   "[model]\nlayers = 3\nattention = \"2*deltanet; exact:window=8\"\n"
+                   "encoding = \"none; none; alibi\"\nkey_dim = 24\nvalue_dim = 8\n");
+  const Recipe again = parse_kept_recipe("r.toml", recipe_text(recipe));
+  EXPECT_EQ(again.model.attention,
+            "2*linear:conv=4,map=none,norm=rms_head,write=delta; exact:window=8");
+  EXPECT_EQ(again.model.encoding, "none; none; alibi");
+  EXPECT_EQ(again.model.key_dim, 24);
+  EXPECT_EQ(again.model.value_dim, 8);
+}
+
 // lrpe meant a rotation by fixed angles without a P when runs kept the bare word.
 TEST(Recipe, OfAnOlderRunMeansWhatItMeant) {
   const char* text = "[model]\nencoding = \"lrpe\"\n";

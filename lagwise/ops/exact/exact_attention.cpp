@@ -31,13 +31,15 @@ void each_argument(ExactArguments& x, const Visit& visit) {
   visit(x.options.query_start), visit(x.options.key_start), visit(x.options.window);
   visit(x.options.lengths), visit(x.options.key_lengths);
   visit(x.options.cu_seqlens), visit(x.options.key_cu_seqlens);
+  visit(x.options.key_bias);
 }
 
 const std::string kSchema =
     "Tensor q, Tensor k, Tensor v, *, bool causal=False, float? scale=None, "
     "Tensor? lag_bias=None, Tensor? lag_keys=None, Tensor? lag_values=None, "
     "int? query_start=None, int key_start=0, int? window=None, Tensor? lengths=None, "
-    "Tensor? key_lengths=None, Tensor? cu_seqlens=None, Tensor? key_cu_seqlens=None";
+    "Tensor? key_lengths=None, Tensor? cu_seqlens=None, Tensor? key_cu_seqlens=None, "
+    "Tensor? key_bias=None";
 
 ExactCall check(const ExactArguments& x) {
   return check_exact(x.q, x.k, x.v, x.options);
@@ -61,12 +63,13 @@ void forward_op(const c10::OperatorHandle& op, Stack* stack) {
   stack->emplace_back(r.stats);
 }
 
-// ---- _exact_attention_backward: dq, dk, dv, d lag_bias, d lag_keys, d lag_values
+// ---- _exact_attention_backward: the gradients of kPair.inputs
 
 const DifferentiablePair kPair = {kOp,
                                   "lagwise::_exact_attention",
                                   "lagwise::_exact_attention_backward",
-                                  {0, 1, 2, 5, 6, 7},
+                                  {0, 1, 2, 5, 6, 7, 15},  // q, k, v, lag_bias,
+                                  // lag_keys, lag_values, key_bias
                                   2,
                                   1};
 
@@ -75,13 +78,17 @@ ExactGradient backward_meta(const ExactCall& call, const ExactForward&, const Te
   const auto like = [](const Tensor& x, bool want) {
     return want && x.defined() ? at::empty(x.sizes(), x.options()) : Tensor();
   };
-  Tensor bias = like(call.lag_bias, wanted.lag_bias);
+  const auto column = [&](const Tensor& x, bool want) {
+    const Tensor made = like(x, want);
+    return made.defined() ? made.squeeze(-1) : made;
+  };
   return {like(call.q, true),
           like(call.k, true),
           like(call.v, true),
-          bias.defined() ? bias.squeeze(-1) : bias,
+          column(call.lag_bias, wanted.lag_bias),
           like(call.lag_keys, wanted.lag_keys),
-          like(call.lag_values, wanted.lag_values)};
+          like(call.lag_values, wanted.lag_values),
+          column(call.key_bias, wanted.key_bias)};
 }
 
 template <ExactGradient (*compute)(const ExactCall&, const ExactForward&, const Tensor&,
@@ -107,9 +114,10 @@ void backward_op(const c10::OperatorHandle& op, Stack* stack) {
   expect_tensor(kOp, "stats", "[B, H, N, 2]", saved.stats, {call.b, call.h, call.n, 2},
                 call.q);
   saved = {saved.out.contiguous(), saved.stats.contiguous()};
-  const ExactGradient g =
-      compute(call, saved, d_out, {wanted.get(3), wanted.get(4), wanted.get(5)});
-  std::vector<Tensor> gradients = {g.q, g.k, g.v, g.lag_bias, g.lag_keys, g.lag_values};
+  const ExactGradient g = compute(
+      call, saved, d_out, {wanted.get(3), wanted.get(4), wanted.get(5), wanted.get(6)});
+  std::vector<Tensor> gradients = {g.q,        g.k,          g.v,       g.lag_bias,
+                                   g.lag_keys, g.lag_values, g.key_bias};
   for (Tensor& x : gradients)
     if (!x.defined()) x = at::empty({0}, call.q.options());
   stack->emplace_back(std::move(gradients));

@@ -114,7 +114,9 @@ class Backward {
         {strip.alone ? rows_of<T>(to_.q, piece, piece.row, piece.rows) : view(strip.q),
          rows_of<T>(to_.k, piece, piece.key, piece.keys),
          rows_of<T>(to_.v, piece, piece.key, piece.keys), view(strip.lag_bias),
-         view(strip.lag_keys), view(strip.lag_values)},
+         view(strip.lag_keys), view(strip.lag_values),
+         to_.key_bias.defined() ? rows_of<T>(to_.key_bias, piece, piece.key, piece.keys)
+                                : MatView<T>{}},
         own);
   }
 
@@ -153,10 +155,12 @@ ExactGradient exact_backward_cpu(const ExactCall& call, const ExactForward& save
                    zeros(call.v, true),
                    zeros(call.lag_bias, wanted.lag_bias),
                    zeros(call.lag_keys, wanted.lag_keys),
-                   zeros(call.lag_values, wanted.lag_values)};
+                   zeros(call.lag_values, wanted.lag_values),
+                   zeros(call.key_bias, wanted.key_bias)};
   AT_DISPATCH_FLOATING_TYPES(call.q.scalar_type(), "exact_attention",
                              [&] { Backward<scalar_t>(call, saved, d_out, to).run(); });
-  if (to.lag_bias.defined()) to.lag_bias = to.lag_bias.squeeze(-1);
+  for (at::Tensor* bias : {&to.lag_bias, &to.key_bias})
+    if (bias->defined()) *bias = bias->squeeze(-1);
   return to;
 }
 

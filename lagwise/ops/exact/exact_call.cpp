@@ -48,6 +48,10 @@ void check_tables(ExactCall& call, const ExactOptions& options) {
       table(call, "lag_keys", "[1 or H, N+M-1, D]", options.lag_keys, call.d);
   call.lag_values =
       table(call, "lag_values", "[1 or H, N+M-1, E]", options.lag_values, call.e);
+  if (!options.key_bias.defined()) return;
+  expect_tensor(kOp, "key_bias", "[B, H, M]", options.key_bias,
+                {call.b, call.h, call.m}, call.q);
+  call.key_bias = options.key_bias.unsqueeze(-1).contiguous();
 }
 
 /// Rows and keys of one sequence, and how they stand to each other. Starts that are

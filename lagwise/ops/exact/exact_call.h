@@ -21,6 +21,7 @@ struct ExactPiece {
 struct ExactCall {
   at::Tensor q, k, v;
   at::Tensor lag_bias, lag_keys, lag_values;  ///< [1|H, L, 1], [1|H, L, D|E]
+  at::Tensor key_bias;                        ///< [B, H, M, 1]
   int64_t b = 0, h = 0, n = 0, m = 0, d = 0, e = 0;
   bool causal = false;
   double scale = 1;
@@ -40,10 +41,11 @@ struct ExactForward {
 ExactForward exact_forward_cpu(const ExactCall& call);
 
 struct ExactWanted {
-  bool lag_bias = false, lag_keys = false, lag_values = false;
+  bool lag_bias = false, lag_keys = false, lag_values = false, key_bias = false;
 };
 struct ExactGradient {
-  at::Tensor q, k, v, lag_bias, lag_keys, lag_values;  ///< tables undefined if unwanted
+  at::Tensor q, k, v;
+  at::Tensor lag_bias, lag_keys, lag_values, key_bias;  ///< undefined if unwanted
 };
 ExactGradient exact_backward_cpu(const ExactCall& call, const ExactForward& saved,
                                  const at::Tensor& d_out, const ExactWanted& wanted);

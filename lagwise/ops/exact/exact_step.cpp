@@ -43,7 +43,7 @@ void check_table(const char* name, const Optional& x, int64_t m, int64_t width,
 
 void check(const Tensor& q, const Tensor& k, const Tensor& v, const Optional& lag_bias,
            const Optional& lag_keys, const Optional& lag_values,
-           c10::optional<int64_t> window) {
+           c10::optional<int64_t> window, const Optional& key_bias) {
   TORCH_CHECK(q.dim() == 3, kOp, ": expected q [B, H, D], got ", q.sizes());
   TORCH_CHECK(q.scalar_type() == at::kFloat || q.scalar_type() == at::kDouble, kOp,
               ": expected q of type Float or Double, got ", q.scalar_type());
@@ -55,10 +55,13 @@ void check(const Tensor& q, const Tensor& k, const Tensor& v, const Optional& la
   check_table("lag_bias", lag_bias, k.size(2), -1, q);
   check_table("lag_keys", lag_keys, k.size(2), k.size(3), q);
   check_table("lag_values", lag_values, k.size(2), v.size(3), q);
+  if (key_bias)
+    expect_tensor(kOp, "key_bias", "[B, H, M]", *key_bias,
+                  {q.size(0), q.size(1), k.size(2)}, q);
   TORCH_CHECK(!window || *window > 0, kOp, ": expected window >= 1 or none, got ",
               window.value_or(0));
-  for (const Optional& x :
-       {Optional(q), Optional(k), Optional(v), lag_bias, lag_keys, lag_values})
+  for (const Optional& x : {Optional(q), Optional(k), Optional(v), lag_bias, lag_keys,
+                            lag_values, key_bias})
     TORCH_CHECK(!(x && x->requires_grad() && at::GradMode::is_enabled()), kOp,
                 ": expected no gradient to be wanted, got a tensor that requires one; "
                 "use exact_attention");
@@ -92,7 +95,8 @@ void run(const Tensor& q, const Tensor& k, const Tensor& v,
                                      static_cast<T>(scale),
                                      table_of<T>(options.lag_bias, head % q.size(1)),
                                      table_of<T>(options.lag_keys, head % q.size(1)),
-                                     table_of<T>(options.lag_values, head % q.size(1))};
+                                     table_of<T>(options.lag_values, head % q.size(1)),
+                                     head_column<const T>(options.key_bias, head)};
     kernels::exact_step<T, S>(at, begin, std::min(begin + kSegment, m),
                               partials.data_ptr<T>() + task * (e + 2), own);
   });
@@ -104,15 +108,16 @@ void run(const Tensor& q, const Tensor& k, const Tensor& v,
 Tensor step_cpu(const Tensor& q, const Tensor& k, const Tensor& v,
                 c10::optional<double> given_scale, const Optional& lag_bias,
                 const Optional& lag_keys, const Optional& lag_values,
-                c10::optional<int64_t> window) {
+                c10::optional<int64_t> window, const Optional& key_bias) {
   const auto dense = [](const Optional& x) { return x ? x->contiguous() : Tensor(); };
-  check(q, k, v, lag_bias, lag_keys, lag_values, window);
+  check(q, k, v, lag_bias, lag_keys, lag_values, window, key_bias);
   const auto width = static_cast<double>(std::max<int64_t>(1, q.size(2)));
   const double scale = given_scale.value_or(1.0 / std::sqrt(width));
   const Tensor out = at::empty({q.size(0), q.size(1), v.size(3)}, q.options());
   const Tensor rows = q.contiguous(), keys = dense_rows(k), values = dense_rows(v);
-  const ExactStepOptions options{scale, dense(lag_bias), dense(lag_keys),
-                                 dense(lag_values), window};
+  const ExactStepOptions options{scale,           dense(lag_bias),
+                                 dense(lag_keys), dense(lag_values),
+                                 window,          key_bias.value_or(Tensor())};
   if (k.scalar_type() == at::kBFloat16)
     run<float, kernels::Bfloat16>(rows, keys, values, options, scale, out);
   else if (k.scalar_type() == at::kFloat)
@@ -125,8 +130,8 @@ Tensor step_cpu(const Tensor& q, const Tensor& k, const Tensor& v,
 Tensor step_meta(const Tensor& q, const Tensor& k, const Tensor& v,
                  c10::optional<double>, const Optional& lag_bias,
                  const Optional& lag_keys, const Optional& lag_values,
-                 c10::optional<int64_t> window) {
-  check(q, k, v, lag_bias, lag_keys, lag_values, window);
+                 c10::optional<int64_t> window, const Optional& key_bias) {
+  check(q, k, v, lag_bias, lag_keys, lag_values, window, key_bias);
   return at::empty({q.size(0), q.size(1), v.size(3)}, q.options());
 }
 
@@ -142,14 +147,14 @@ Tensor exact_attention_step(const Tensor& q, const Tensor& k, const Tensor& v,
   };
   return op.call(q, k, v, options.scale, optional(options.lag_bias),
                  optional(options.lag_keys), optional(options.lag_values),
-                 options.window);
+                 options.window, optional(options.key_bias));
 }
 
 TORCH_LIBRARY_FRAGMENT(lagwise, m) {
   m.def(
       "exact_attention_step(Tensor q, Tensor k, Tensor v, *, float? scale=None, "
       "Tensor? lag_bias=None, Tensor? lag_keys=None, Tensor? lag_values=None, "
-      "int? window=None) -> Tensor");
+      "int? window=None, Tensor? key_bias=None) -> Tensor");
 }
 TORCH_LIBRARY_IMPL(lagwise, CPU, m) { m.impl("exact_attention_step", step_cpu); }
 TORCH_LIBRARY_IMPL(lagwise, Meta, m) { m.impl("exact_attention_step", step_meta); }

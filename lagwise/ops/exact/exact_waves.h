@@ -43,6 +43,8 @@ kernels::ExactHead<T> head_of(const ExactCall& call, const ExactPiece& piece) {
   head.lag_keys = table_of<T>(call.lag_keys, piece);
   head.lag_values = table_of<T>(call.lag_values, piece);
   head.lag_zero = piece.keys - 1;
+  if (call.key_bias.defined())
+    head.key_bias = rows_of<const T>(call.key_bias, piece, piece.key, piece.keys);
   return head;
 }
 

@@ -3,6 +3,9 @@
 #include <ATen/ops/empty.h>
 #include <torch/library.h>
 
+#include <type_traits>
+
+#include "lagwise/ops/feature_map.h"
 #include "lagwise/ops/linear/linear_cpu.h"
 #include "lagwise/ops/torch/differentiable_pair.h"
 #include "lagwise/ops/torch/expect.h"
@@ -34,6 +37,7 @@ void each_argument(LinearArguments& x, const Visit& visit) {
   visit(x.options.eps), visit(x.options.eps_mode), visit(x.options.log_scale);
   visit(x.options.lengths), visit(x.options.key_lengths);
   visit(x.options.cu_seqlens), visit(x.options.key_cu_seqlens);
+  visit(x.options.log_decay), visit(x.options.write_strength);
 }
 
 const std::string kOptions =
@@ -41,7 +45,8 @@ const std::string kOptions =
     "str denominator=\"same\", Tensor? q_norm=None, Tensor? k_norm=None, "
     "float eps=1e-6, str eps_mode=\"add\", Tensor? log_scale=None, "
     "Tensor? lengths=None, Tensor? key_lengths=None, Tensor? cu_seqlens=None, "
-    "Tensor? key_cu_seqlens=None";
+    "Tensor? key_cu_seqlens=None, Tensor? log_decay=None, "
+    "Tensor? write_strength=None";
 const std::string kSchema =
     "Tensor q, Tensor k, Tensor v, Tensor? s=None, Tensor? z=None, Tensor? m=None, "
     "*, " +
@@ -81,19 +86,28 @@ const DifferentiablePair kPair = {
     kOp,
     "lagwise::_linear_attention",
     "lagwise::_linear_attention_backward",
-    {0, 1, 2, 3, 4, 8, 10, 11, 14},  // q, k, v, s, z, decay, q_norm, k_norm, log_scale
+    // q, k, v, s, z, decay, q_norm, k_norm, log_scale, log_decay, write_strength
+    {0, 1, 2, 3, 4, 8, 10, 11, 14, 19, 20},
     5,
     3};
-constexpr size_t kDecayInput = 5;  // the place of the decay in that list
+constexpr size_t kDecayInput = 5, kLogDecayInput = 9;  // places in that list
 
 LinearGradients backward_meta(const LinearCall& call, const LinearForward& saved,
                               const LinearCotangents&) {
   const auto like = [](const Tensor& x) {
     return x.defined() ? at::empty(x.sizes(), x.options()) : x;
   };
-  return {like(call.q),      like(call.k),      like(call.v),
-          like(call.q_norm), like(call.k_norm), like(call.decay),
-          like(saved.s),     like(saved.z),     like(call.log_scale)};
+  return {like(call.q),
+          like(call.k),
+          like(call.v),
+          like(call.q_norm),
+          like(call.k_norm),
+          like(call.decay),
+          like(saved.s),
+          like(saved.z),
+          like(call.log_scale),
+          like(call.log_decay),
+          like(call.write_strength)};
 }
 
 /// What a backward pass is given beside the arguments: anyone may call the operator.
@@ -129,6 +143,7 @@ void backward_op(const c10::OperatorHandle& op, Stack* stack) {
   TORCH_CHECK(wanted.size() == kPair.inputs.size(), kOp, ": expected wanted of ",
               kPair.inputs.size(), ", got ", wanted.size());
   cotangents.decay = wanted.get(kDecayInput);
+  cotangents.log_decay = wanted.get(kLogDecayInput);
   for (Tensor* x : {&saved.out, &saved.s, &saved.z, &saved.den, &saved.max})
     read(*at++, *x);
   LinearArguments arguments;
@@ -136,8 +151,17 @@ void backward_op(const c10::OperatorHandle& op, Stack* stack) {
   const LinearCall call = check(arguments);
   check_results(call, saved, cotangents);
   const LinearGradients g = compute(call, saved, cotangents);
-  Tensors gradients = {g.q,     g.k,      g.v,      g.s,        g.z,
-                       g.decay, g.q_norm, g.k_norm, g.log_scale};
+  Tensors gradients = {g.q,
+                       g.k,
+                       g.v,
+                       g.s,
+                       g.z,
+                       g.decay,
+                       g.q_norm,
+                       g.k_norm,
+                       g.log_scale,
+                       g.log_decay,
+                       g.write_strength};
   for (Tensor& x : gradients)
     if (!x.defined()) x = at::empty({0}, call.q.options());
   stack->emplace_back(std::move(gradients));
@@ -184,18 +208,32 @@ void stateless_op(const c10::OperatorHandle& op, Stack* stack) {
   stack->emplace_back(linear_attention(x.q, x.k, x.v, x.options));
 }
 
+/// With gates or writing strengths the private pair takes features as they are: their
+/// gradients there need phi(q) . dphi(q), which a slope of 0 would hide.
+LinearArguments with_features(LinearArguments x) {
+  LinearOptions& o = x.options;
+  if (!o.log_decay.defined() && !o.write_strength.defined()) return x;
+  for (Tensor* one : {&x.q, &x.k, &o.q_norm, &o.k_norm})
+    if (one->defined() && o.feature_map != "none")
+      *one = feature_map(*one, o.feature_map);
+  o.feature_map = "none";
+  return x;
+}
+
 }  // namespace
 
 LinearResult linear_attention_stateful(const Tensor& q, const Tensor& k,
                                        const Tensor& v, const LinearState& from,
                                        const LinearOptions& options) {
   Stack stack;
-  write_arguments(LinearArguments{q, k, v, from, options}, stack);
   const bool stored_short = q.scalar_type() == at::kBFloat16;
-  if (stored_short)
-    for (c10::IValue& x : stack)
-      if (x.isTensor() && x.toTensor().scalar_type() == at::kBFloat16)
-        x = x.toTensor().to(at::kFloat);
+  LinearArguments given{q, k, v, from, options};
+  each_argument(given, [&](auto& x) {
+    if constexpr (std::is_same_v<decltype(x), Tensor&>)
+      if (stored_short && x.defined() && x.scalar_type() == at::kBFloat16)
+        x = x.to(at::kFloat);
+  });
+  write_arguments(with_features(given), stack);
   call_forward<kPair>(stack);
   const Tensor out = stack[0].toTensor();
   return {stored_short ? out.to(at::kBFloat16) : out,

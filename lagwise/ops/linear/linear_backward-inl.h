@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "lagwise/kernels/decay_gradient.h"
+#include "lagwise/kernels/gate_gradient.h"
 #include "lagwise/kernels/key_value_gradient.h"
 #include "lagwise/ops/linear/linear_views.h"
 #include "lagwise/ops/linear/running_max.h"
@@ -29,6 +30,7 @@ struct Pair {
   at::Tensor z0, z1, d_z1;    //   the gradient of the latter; undefined: zero
   at::Tensor d_s0, d_z0;      // to be filled
   at::Tensor d_decay;         // [B, H, D] f64, zeros to add to; undefined: not asked
+  at::Tensor d_gate;          // [B, H, N], zeros to add to; undefined: not asked
 
   int64_t value_width() const { return v.defined() ? v.size(3) : 0; }
   int64_t width() const { return value_width() + (d_den.defined() ? 1 : 0); }
@@ -45,13 +47,15 @@ class Backward {
         pair_(pair),
         d_(pair.q.size(3)),
         width_(pair.width()),
-        state_size_(width_ * d_) {}
+        state_size_(width_ * d_),
+        runs_(pair.d_gate.defined() ? anchored_runs(max.heads) : max.heads) {}
 
   /// `prepare(head)` computes 1 / den and d_den of one head; called before its passes.
   template <class Prepare>
   void run(const Prepare& prepare) {
-    const bool whole = fused() || (strips_per_head(heads(), d_) == 1 &&
-                                   strips_per_head(heads(), pair_.value_width()) == 1);
+    const bool whole = fused() || pair_.d_gate.defined() ||
+                       (strips_per_head(heads(), d_) == 1 &&
+                        strips_per_head(heads(), pair_.value_width()) == 1);
     if (call_.causal && pair_.d_s1.defined()) pair_.d_s0.copy_(pair_.d_s1);
     if (call_.causal && whole) return run_head_by_head(prepare);
     at::parallel_for(0, heads(), 1, [&](int64_t begin, int64_t end) {
@@ -95,6 +99,13 @@ class Backward {
             key_column<const T>(call_, max_.weight, head)};
   }
 
+  MatView<const T> gates(int64_t head) const {
+    return query_column<const T>(call_, call_.log_decay, head);
+  }
+  const std::vector<Run>& runs(int64_t head) const {
+    return runs_[static_cast<size_t>(head)];
+  }
+
   static Rows<T> reversed(const Rows<T>& x) {
     return {x.x.reversed(), x.map, x.scale.reversed(), x.extra.reversed()};
   }
@@ -123,32 +134,94 @@ class Backward {
   }
 
   /// A pass forwards in time, run by run (running_max.h): the state shrinks before it.
+  /// `after(run)` is called after each.
+  template <class After>
   void pass_forwards(int64_t head, const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
                      const kernels::Decay<T>& decay, MatView<T> state,
-                     const Sink<T>& sink, T* own) const {
-    for (const auto& [begin, end, factor] : max_.heads[static_cast<size_t>(head)]) {
+                     const Sink<T>& sink, T* own, const After& after) const {
+    for (size_t run = 0; run < runs(head).size(); ++run) {
+      const auto [begin, end, factor] = runs(head)[run];
       shrink(state, factor);
       kernels::causal_linear<T>(slice(q, begin, end), slice(k, begin, end),
-                                slice(v, begin, end), decay, {}, state,
-                                slice(sink, begin, end), own);
+                                slice(v, begin, end),
+                                gated_forwards(decay, gates(head), begin, end), {},
+                                state, slice(sink, begin, end), own);
+      after(run);
     }
   }
 
-  /// A pass backwards in time, last run first: the state shrinks after each.
-  void pass_backwards(int64_t head, const Rows<T>& q, const Rows<T>& k,
-                      const Rows<T>& v, kernels::Decay<T> decay, MatView<T> state,
-                      const Sink<T>& sink, T* own) const {
-    const auto& runs = max_.heads[static_cast<size_t>(head)];
+  /// Backwards in time, last run first: pass(run, begin, end, decay) and then
+  /// shrink(factor), as the state does.
+  template <class Pass, class Shrink>
+  void each_run_backwards(int64_t head, kernels::Decay<T> decay, const Pass& pass,
+                          const Shrink& shrink) const {
     decay.before_first = false;  // the state given stands at the last row
-    for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
-      const auto [begin, end, factor] = *run;
-      kernels::causal_linear<T>(reversed(slice(q, begin, end)),
-                                reversed(slice(k, begin, end)),
-                                reversed(slice(v, begin, end)), decay, {}, state,
-                                reversed(slice(sink, begin, end)), own);
-      shrink(state, factor);
+    for (size_t run = runs(head).size(); run-- > 0;) {
+      const auto [begin, end, factor] = runs(head)[run];
+      pass(run, begin, end, gated_backwards(decay, gates(head), begin, end));
+      shrink(factor);
       decay.before_first = true;
     }
+  }
+  void pass_backwards(int64_t head, const Rows<T>& q, const Rows<T>& k,
+                      const Rows<T>& v, const kernels::Decay<T>& decay,
+                      MatView<T> state, const Sink<T>& sink, T* own,
+                      const T* marks = nullptr) const {
+    each_run_backwards(
+        head, decay,
+        [&](size_t run, int64_t begin, int64_t end, const kernels::Decay<T>& fade) {
+          const double after = marks ? meet(head, run, marks, state) : 0.0;
+          kernels::causal_linear<T>(reversed(slice(q, begin, end)),
+                                    reversed(slice(k, begin, end)),
+                                    reversed(slice(v, begin, end)), fade, {}, state,
+                                    reversed(slice(sink, begin, end)), own);
+          if (marks) gate_rows(head, begin, end, after);
+        },
+        [&](double factor) { shrink(state, factor); });
+  }
+
+  // ---- the gradient of gates (kernels/gate_gradient.h)
+
+  /// <S, dS> after a run: S as the query pass left it there, [width, D], and
+  /// d_state(e, d), which has come back to the row behind: the gate of that row is still
+  /// between them.
+  template <class DState>
+  double meet(int64_t head, size_t run, const T* marks, const DState& d_state) const {
+    const MatView<const T> s{marks + static_cast<int64_t>(run) * state_size_, width_,
+                             d_, d_, 1};
+    const int64_t end = runs(head)[run].end;
+    const bool last = run + 1 == runs(head).size();
+    double all = 0;
+    for (int64_t d = 0; d < d_; ++d) {
+      double sum = 0;
+      for (int64_t e = 0; e < width_; ++e)
+        sum += static_cast<double>(s(e, d)) * static_cast<double>(d_state(e, d));
+      all += sum * (last ? 1.0 : static_cast<double>(factor_before(head, end, d)));
+    }
+    return all;
+  }
+  void gate_rows(int64_t head, int64_t begin, int64_t end, double after) const {
+    const auto rows = [&](const auto& view) {
+      return slice_or_empty(MatView<const T>(view), begin, end);
+    };
+    kernels::gate_gradient<T>(
+        rows(query_rows<T>(call_, pair_.q, head)),
+        rows(query_rows<T>(call_, pair_.d_q, head)),
+        rows(key_rows<T>(call_, pair_.k, head)),
+        rows(key_rows<T>(call_, pair_.d_k, head)),
+        rows(key_column<T>(call_, max_.weight, head)), rows(gates(head)),
+        begin == 0 && !pair_.s0.defined() && !pair_.z0.defined(), after,
+        query_column<T>(call_, pair_.d_gate, head).slice(begin, end));
+  }
+  /// Numbers for the states that the query pass leaves after each run.
+  int64_t marks_size() const {
+    if (!pair_.d_gate.defined()) return 0;
+    size_t most = 0;
+    for (const auto& runs : runs_) most = std::max(most, runs.size());
+    return static_cast<int64_t>(most) * state_size_;
+  }
+  T* marks_in(T* own) const {
+    return pair_.d_gate.defined() ? own + scratch() + state_size_ : nullptr;
   }
 
   /// to [rows, strip] = [s^T | z].
@@ -164,12 +237,14 @@ class Backward {
     }
   }
 
-  /// The factor of channel d between the given state and the first row.
-  T first_factor(int64_t head, int64_t d) const {
-    if (call_.decay_by == DecayBy::none || sequence_of(call_, head).keys == 0)
-      return T{1};
-    const auto log = key_decay<T>(call_, decay_, head).log_factor;
-    return std::exp(log(0, call_.decay_by == DecayBy::head ? 0 : d));
+  /// The factor of channel d between row - 1, or the given state, and that row.
+  T factor_before(int64_t head, int64_t row, int64_t d) const {
+    if (sequence_of(call_, head).keys == 0) return T{1};
+    T log = call_.log_decay.defined() ? gates(head)(row, 0) : T{0};
+    if (call_.decay_by != DecayBy::none)
+      log += key_decay<T>(call_, decay_, head)
+                 .log_factor(0, call_.decay_by == DecayBy::head ? 0 : d);
+    return std::exp(log);
   }
 
   int64_t scratch() const {
@@ -186,7 +261,12 @@ class Backward {
     fill(pair_.s0, pair_.z0, strip, state);
     pass_forwards(strip.head, gradient(strip.head), values(strip.head),
                   columns(keys(strip.head), strip),
-                  column_decay<T>(call_, decay_, strip), state, query_sink(strip), own);
+                  column_decay<T>(call_, decay_, strip), state, query_sink(strip), own,
+                  [&](size_t run) {
+                    if (T* const marks = marks_in(own))
+                      std::copy_n(state.data, state_size_,
+                                  marks + static_cast<int64_t>(run) * state_size_);
+                  });
   }
 
   // dk_j = sum_{i >= j} g^(i-j) ([v_j | 1] . [d_out_i | d_den_i]) q_i
@@ -196,11 +276,12 @@ class Backward {
     fill(pair_.d_s1, pair_.d_z1, strip, state);
     pass_backwards(strip.head, values(strip.head), gradient(strip.head),
                    columns(queries(strip.head), strip),
-                   column_decay<T>(call_, decay_, strip), state, key_sink(strip), own);
+                   column_decay<T>(call_, decay_, strip), state, key_sink(strip), own,
+                   marks_in(own));
     if (!pair_.d_den.defined()) return;
     const auto d_z0 = head_column<T>(pair_.d_z0, strip.head);
     for (int64_t d = strip.begin; d < strip.end; ++d)
-      d_z0(d, 0) = first_factor(strip.head, d) * state(width_ - 1, d - strip.begin);
+      d_z0(d, 0) = factor_before(strip.head, 0, d) * state(width_ - 1, d - strip.begin);
   }
 
   // dv_j = sum_{i >= j} g^(i-j) (k_j . q_i) d_out_i / den_i
@@ -217,7 +298,7 @@ class Backward {
   /// From R_0, which stands at the first row, to the gradient of the given state.
   void fade_to_first(int64_t head, MatView<T> state) const {
     for (int64_t d = 0; d < state.rows; ++d) {
-      const T factor = first_factor(head, d);
+      const T factor = factor_before(head, 0, d);
       for (int64_t e = 0; e < state.cols; ++e) state(d, e) *= factor;
     }
   }
@@ -232,12 +313,24 @@ class Backward {
       const auto last = head_column<const T>(pair_.d_z1, head);
       for (int64_t d = 0; d < d_; ++d) r(d, 0) = last.data ? last(d, 0) : T{0};
     }
-    kernels::Decay<T> decay = key_decay<T>(call_, decay_, head);
-    decay.before_first = false;  // the state given stands at the last row
-    kernels::key_value_gradient<T>(
-        reversed(queries(head)), reversed(gradient(head)), reversed(keys(head)),
-        reversed(values(head)), decay, state, r.data, reversed(key_sink(all)),
-        {key_rows<T>(call_, pair_.d_v, head).reversed()}, own);
+    each_run_backwards(
+        head, key_decay<T>(call_, decay_, head),
+        [&](size_t run, int64_t begin, int64_t end, const kernels::Decay<T>& fade) {
+          const T* const marks = marks_in(own);
+          const auto d_state = [&](int64_t e, int64_t d) {
+            return e < state.cols ? state(d, e) : r(d, 0);
+          };
+          const double after = marks ? meet(head, run, marks, d_state) : 0.0;
+          const auto rows = [&](const auto& x) {
+            return reversed(slice(x, begin, end));
+          };
+          kernels::key_value_gradient<T>(
+              rows(queries(head)), rows(gradient(head)), rows(keys(head)),
+              rows(values(head)), fade, state, r.data, rows(key_sink(all)),
+              rows(Sink<T>{key_rows<T>(call_, pair_.d_v, head)}), own);
+          if (marks) gate_rows(head, begin, end, after);
+        },
+        [](double) {});
     fade_to_first(head, state);
     if (r.data) fade_to_first(head, r);
   }
@@ -250,16 +343,18 @@ class Backward {
     const MatView<T> state{space, width_, cols, cols, 1};
     const MatView<T> slope{space + width_ * cols, width_, cols, cols, 1};
     const MatView<T> d_state{space + 2 * width_ * cols, width_, cols, cols, 1};
+    const Sequence& rows = sequence_of(call_, strip.head);
     fill(pair_.s0, pair_.z0, strip, state);
     std::fill_n(slope.data, width_ * cols, T{0});
     auto factors = column_decay<T>(call_, decay_, strip).log_factor;
     if (call_.decay_by == DecayBy::head) factors = {factors.data, 1, cols, 0, 0};
     double* const moment =
         pair_.d_decay.template data_ptr<double>() + strip.head * d_ + strip.begin;
-    kernels::decay_gradient<T>(gradient(strip.head), values(strip.head),
-                               columns(keys(strip.head), strip), factors, state, slope,
-                               columns(queries(strip.head), strip).x, call_.map, moment,
-                               own);
+    kernels::decay_gradient<T>(
+        gradient(strip.head), values(strip.head), columns(keys(strip.head), strip),
+        gated_forwards<T>({kernels::Decay<T>::By::column, factors}, gates(strip.head),
+                          0, rows.keys),
+        state, slope, columns(queries(strip.head), strip).x, call_.map, moment, own);
     fill(pair_.d_s1, pair_.d_z1, strip, d_state);
     for (int64_t e = 0; e < width_; ++e)
       for (int64_t d = 0; d < cols; ++d)
@@ -269,7 +364,7 @@ class Backward {
 
   template <class Pass>
   void over(int64_t columns, const Pass& pass) {
-    for_each_strip<T>(heads(), columns, scratch() + state_size_, pass);
+    for_each_strip<T>(heads(), columns, scratch() + state_size_ + marks_size(), pass);
   }
 
   /// All passes of a head after each other: its rows stay in the cache.
@@ -345,6 +440,7 @@ class Backward {
   const RunningMax& max_;
   Pair pair_;
   int64_t d_, width_, state_size_;  // widths, and the numbers of one transposed state
+  std::vector<std::vector<Run>> runs_;  // of every head
   T one_ = 1;
 };
 

@@ -7,7 +7,7 @@
 
 #include "lagwise/kernels/denominator_gradient.h"
 #include "lagwise/ops/linear/linear_backward-inl.h"
-#include "lagwise/ops/linear/linear_cpu.h"
+#include "lagwise/ops/linear/linear_delta.h"
 
 namespace lagwise::ops {
 namespace {
@@ -46,6 +46,7 @@ at::Tensor through_weights(const RunningMax& max, const Pair& pair) {
 
 LinearGradients linear_backward_cpu(const LinearCall& call, const LinearForward& saved,
                                     const LinearCotangents& cotangents) {
+  if (call.write_strength.defined()) return delta_backward_cpu(call, saved, cotangents);
   const auto options = call.q.options();
   const auto like = [&](const at::Tensor& x) {
     return call.ragged ? at::zeros(x.sizes(), options) : at::empty(x.sizes(), options);
@@ -74,7 +75,12 @@ LinearGradients linear_backward_cpu(const LinearCall& call, const LinearForward&
     divisor.z0 = call.z, divisor.z1 = saved.z, divisor.d_z1 = cotangents.z;
   }
   divisor.d_z0 = at::zeros(saved.z.sizes(), options);
-  if (cotangents.decay) {
+  // With gates, a decay per head fades as if added to every gate.
+  const bool by_gates = call.log_decay.defined() && call.decay_by != DecayBy::channel;
+  if (call.log_decay.defined() &&
+      (cotangents.log_decay || (cotangents.decay && by_gates)))
+    main.d_gate = norm.d_gate = at::zeros({call.b, call.h, call.n}, options);
+  if (cotangents.decay && !by_gates) {
     main.d_decay = at::zeros({call.states(), call.h, call.d}, at::kDouble);
     if (separate)
       norm.d_decay = at::zeros({call.states(), call.h, call.f}, at::kDouble);
@@ -99,7 +105,11 @@ LinearGradients linear_backward_cpu(const LinearCall& call, const LinearForward&
   to.q = main.d_q, to.k = main.d_k, to.v = main.d_v;
   to.q_norm = norm.d_q, to.k_norm = norm.d_k;
   to.s = main.d_s0, to.z = divisor.d_z0;
-  if (cotangents.decay) {
+  to.log_decay = main.d_gate;
+  if (cotangents.decay && by_gates)
+    to.decay = main.d_gate.sum(at::IntArrayRef{0, 2}, false, at::kDouble)
+                   .to(call.q.scalar_type());
+  if (cotangents.decay && !by_gates) {
     to.decay = decay_gradient(call, main);
     if (separate) to.decay = to.decay + decay_gradient(call, norm);
     to.decay = to.decay.to(call.q.scalar_type());

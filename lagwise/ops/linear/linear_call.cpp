@@ -114,6 +114,33 @@ void check_decay(LinearCall& call) {
               " with a decay per channel, got F = ", call.f);
 }
 
+/// [B, H, N] of a whole sequence, [B, H] of a step.
+void expect_per_token(const LinearCall& call, const char* name, const at::Tensor& x,
+                      bool step) {
+  step ? expect(call, name, "[B, H]", x, {call.b, call.h})
+       : expect(call, name, "[B, H, N]", x, {call.b, call.h, call.n});
+  TORCH_CHECK(call.causal, call.op, ": expected no ", name,
+              " in full attention, got one of ", x.sizes(),
+              "; rows forget and overwrite the past, which only causal attention has");
+}
+
+void check_memory(const LinearCall& call, bool step) {
+  if (call.log_decay.defined())
+    expect_per_token(call, "log_decay", call.log_decay, step);
+  if (!call.write_strength.defined()) return;
+  expect_per_token(call, "write_strength", call.write_strength, step);
+  TORCH_CHECK(call.divide == LinearCall::Divide::none, call.op,
+              ": expected denominator 'none' with write_strength, got '",
+              call.divide == LinearCall::Divide::same ? "same" : "separate",
+              "'; the delta rule has no weights that could be summed");
+  TORCH_CHECK(!call.log_scale.defined(), call.op,
+              ": expected no log_scale with write_strength, got one of ",
+              call.log_scale.sizes());
+  TORCH_CHECK(call.decay_by != LinearCall::DecayBy::channel, call.op,
+              ": expected decay [H] with write_strength, got one per channel, ",
+              call.decay.sizes());
+}
+
 /// A step writes to its state: it must be there, and every number have its place.
 void check_own_memory(const LinearCall& call, const char* name, const at::Tensor& x) {
   TORCH_CHECK(x.defined(), call.op, ": expected a state to advance, got no ", name);
@@ -180,6 +207,7 @@ LinearCall check_linear(const char* op, const at::Tensor& q, const at::Tensor& k
   call.q = q, call.k = k, call.v = v;
   call.q_norm = options.q_norm, call.k_norm = options.k_norm;
   call.decay = options.decay, call.log_scale = options.log_scale;
+  call.log_decay = options.log_decay, call.write_strength = options.write_strength;
   call.s = from.s, call.z = from.z, call.max = from.m;
   call.causal = options.causal || step;
   call.eps = options.eps;
@@ -191,6 +219,7 @@ LinearCall check_linear(const char* op, const at::Tensor& q, const at::Tensor& k
   check_sizes(call, step);
   check_denominator(call, step);
   check_decay(call);
+  check_memory(call, step);
   check_sequences(call, options);
   check_state(call, step);
   check_log_scale(call, step);

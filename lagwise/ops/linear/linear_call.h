@@ -18,7 +18,7 @@ struct LinearCall {
   enum class Divide { none, same, separate };
   enum class DecayBy { none, head, channel };
 
-  at::Tensor q, k, v, q_norm, k_norm, decay, log_scale;
+  at::Tensor q, k, v, q_norm, k_norm, decay, log_scale, log_decay, write_strength;
   at::Tensor s, z, max;  ///< undefined: begin from nothing
   int64_t b, h, n, m, d, e, f;
   std::vector<Sequence> sequences;  ///< one per batch row, or as packed

@@ -4,6 +4,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
+#include "lagwise/ops/linear/linear_delta.h"
 #include "lagwise/ops/linear/linear_views.h"
 #include "lagwise/ops/linear/running_max.h"
 
@@ -36,6 +37,7 @@ struct Pass {
   Denominator<T> denominator;
   MatView<T> s;
   Sink<T> sink;
+  MatView<const T> gates = {};
 };
 
 /// Runs a pass, shrinking the past wherever a new maximum begins.
@@ -53,8 +55,9 @@ void run_pass(const Pass<T>& pass, bool causal, const std::vector<Run>& runs, T*
     Denominator<T> divide = pass.denominator;
     divide.den = slice_or_empty(divide.den, begin, end);
     kernels::causal_linear<T>(slice(pass.q, begin, end), slice(pass.k, begin, end),
-                              slice(pass.v, begin, end), pass.decay, divide, pass.s,
-                              slice(pass.sink, begin, end), own);
+                              slice(pass.v, begin, end),
+                              gated_forwards(pass.decay, pass.gates, begin, end),
+                              divide, pass.s, slice(pass.sink, begin, end), own);
   }
 }
 
@@ -84,6 +87,9 @@ class Forward {
     return {key_rows<const T>(call_, x, head), call_.map,
             key_column<const T>(call_, max_.weight, head)};
   }
+  MatView<const T> gates(int64_t head) const {
+    return query_column<const T>(call_, call_.log_decay, head);
+  }
   const std::vector<Run>& runs(int64_t head) const {
     return max_.heads[static_cast<size_t>(head)];
   }
@@ -101,7 +107,8 @@ class Forward {
                    from_features(call_, query_column<T>(call_, to_.den, head),
                                  head_column<T>(to_.z, head).data),
                    {nullptr, call_.f, 0, 0, 1},
-                   {{nullptr, rows.queries, 0, 0, 1}}},
+                   {{nullptr, rows.queries, 0, 0, 1}},
+                   gates(head)},
                   call_.causal, runs(head), own);
     });
   }
@@ -131,7 +138,8 @@ class Forward {
                  key_decay<T>(call_, decay_, head),
                  divide,
                  columns(head_view<T>(to_.s, head)),
-                 {columns(query_rows<T>(call_, to_.out, head))}},
+                 {columns(query_rows<T>(call_, to_.out, head))},
+                 gates(head)},
                 call_.causal, runs(head), own);
     if (call_.divide == Divide::same && strip.first())
       std::copy_n(z, call_.d, head_column<T>(to_.z, head).data);
@@ -158,6 +166,10 @@ LinearForward linear_forward_cpu(const LinearCall& call) {
                {call.states(), call.h, call.f}, options);
   to.den = rows({call.b, call.h, call.divide == Divide::none ? 0 : call.n});
   to.max = max.any() ? max.last : at::empty({call.states(), call.h, 0}, options);
+  if (call.write_strength.defined()) {
+    delta_forward_cpu(call, to);
+    return to;
+  }
   const at::Tensor decay = call.decay.defined() ? call.decay.contiguous() : call.decay;
   AT_DISPATCH_FLOATING_TYPES(call.q.scalar_type(), "linear_attention",
                              [&] { Forward<scalar_t>(call, decay, max, to).run(); });

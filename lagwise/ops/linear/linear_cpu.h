@@ -16,12 +16,13 @@ struct LinearForward {
 struct LinearCotangents {
   at::Tensor out, s, z;
   bool decay = false;  ///< whether the gradient of the decay is wanted
+  bool log_decay = false;
 };
 
 /// The gradients of the inputs, in the shapes of LinearCall; undefined for inputs that
 /// were not given.
 struct LinearGradients {
-  at::Tensor q, k, v, q_norm, k_norm, decay, s, z, log_scale;
+  at::Tensor q, k, v, q_norm, k_norm, decay, s, z, log_scale, log_decay, write_strength;
 };
 
 /// Threads are shared out over heads and, where those are few, over columns:

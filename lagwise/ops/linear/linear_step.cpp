@@ -54,6 +54,9 @@ void step(const LinearCall& call, const Tensor& decay, const Tensor& z, Tensor& 
   const bool divides = call.divide != Divide::none;
   const bool separate = call.divide == Divide::separate;
   const int64_t scratch = kernels::linear_step_scratch<T>(call.d, call.f);
+  const auto per_token = [](const Tensor& x, int64_t head) -> const T* {
+    return x.defined() ? &number<const T>(x, head) : nullptr;
+  };
   at::parallel_for(0, call.b * call.h, grain, [&](int64_t begin, int64_t end) {
     std::vector<T> own(static_cast<size_t>(scratch));
     for (int64_t head = begin; head < end; ++head) {
@@ -75,10 +78,13 @@ void step(const LinearCall& call, const Tensor& decay, const Tensor& z, Tensor& 
                        call.clamp,
                        {},
                        head_column<T>(z, head).data};
-      kernels::linear_step<T>(
-          q, k, separate ? row(call.q_norm) : q, separate ? key(call.k_norm) : k,
-          head_row<const T>(call.v, head), key_decay<T>(call, decay, head), denominator,
-          head_view<T>(call.s, head), head_row<T>(out, head), own.data());
+      kernels::Decay<T> fade = key_decay<T>(call, decay, head);
+      fade.log_gate = {per_token(call.log_decay, head), 1, 1};
+      kernels::linear_step<T>(q, k, separate ? row(call.q_norm) : q,
+                              separate ? key(call.k_norm) : k,
+                              head_row<const T>(call.v, head), fade, denominator,
+                              head_view<T>(call.s, head), head_row<T>(out, head),
+                              own.data(), per_token(call.write_strength, head));
     }
   });
 }
@@ -97,13 +103,15 @@ void each_argument(StepArguments& x, const Visit& visit) {
   visit(x.options.feature_map), visit(x.options.decay), visit(x.options.denominator);
   visit(x.options.q_norm), visit(x.options.k_norm);
   visit(x.options.eps), visit(x.options.eps_mode), visit(x.options.log_scale);
+  visit(x.options.log_decay), visit(x.options.write_strength);
 }
 
 constexpr const char* kSchema =
     "linear_attention_step(Tensor q, Tensor k, Tensor v, Tensor(a!) s, Tensor(b!) z, "
     "Tensor(c!)? m=None, *, str feature_map=\"none\", Tensor? decay=None, "
     "str denominator=\"same\", Tensor? q_norm=None, Tensor? k_norm=None, "
-    "float eps=1e-6, str eps_mode=\"add\", Tensor? log_scale=None) -> Tensor";
+    "float eps=1e-6, str eps_mode=\"add\", Tensor? log_scale=None, "
+    "Tensor? log_decay=None, Tensor? write_strength=None) -> Tensor";
 
 StepArguments read_step(const c10::OperatorHandle& op, Stack* stack) {
   const Stack taken = take_arguments(op, *stack);
@@ -114,7 +122,8 @@ StepArguments read_step(const c10::OperatorHandle& op, Stack* stack) {
 
 LinearCall check_step(StepArguments x) {
   LinearOptions& o = x.options;
-  for (Tensor* one : {&x.q, &x.k, &x.v, &o.decay, &o.q_norm, &o.k_norm, &o.log_scale})
+  for (Tensor* one : {&x.q, &x.k, &x.v, &o.decay, &o.q_norm, &o.k_norm, &o.log_scale,
+                      &o.log_decay, &o.write_strength})
     if (one->defined() && one->scalar_type() == at::kBFloat16)
       *one = one->to(at::kFloat);  // bf16 is storage: computed in f32
   return check_linear(kOp, x.q, x.k, x.v, x.state, o, /*step=*/true);

@@ -87,6 +87,25 @@ kernels::Decay<T> key_decay(const LinearCall& call, const at::Tensor& decay,
   return {channel ? By::channel : By::head, {row, 1, width, 0, 1}};
 }
 
+/// The decay of rows [begin, end) in a pass forwards in time, with their gates [N, 1].
+template <class T>
+kernels::Decay<T> gated_forwards(kernels::Decay<T> decay, MatView<const T> gates,
+                                 int64_t begin, int64_t end) {
+  decay.log_gate = slice_or_empty(gates, begin, end);
+  return decay;
+}
+
+/// The same backwards in time, where row i is reached from row i + 1 through the gate of
+/// the latter. Without `before_first` the pass begins at the last row.
+template <class T>
+kernels::Decay<T> gated_backwards(kernels::Decay<T> decay, MatView<const T> gates,
+                                  int64_t begin, int64_t end) {
+  if (begin < end)
+    decay.log_gate =
+        slice_or_empty(gates, begin + 1, decay.before_first ? end + 1 : end).reversed();
+  return decay;
+}
+
 /// The same for a pass over a strip of columns that are the channels.
 template <class T>
 kernels::Decay<T> column_decay(const LinearCall& call, const at::Tensor& decay,

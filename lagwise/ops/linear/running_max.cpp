@@ -70,4 +70,17 @@ RunningMax running_max(const LinearCall& call) {
   return result;
 }
 
+std::vector<std::vector<Run>> anchored_runs(
+    const std::vector<std::vector<Run>>& heads) {
+  constexpr int64_t kStretch = 128;
+  std::vector<std::vector<Run>> cut(heads.size());
+  for (size_t head = 0; head < heads.size(); ++head)
+    for (Run run : heads[head]) {
+      for (; run.end - run.begin > kStretch; run.begin += kStretch, run.factor = 1.0)
+        cut[head].push_back({run.begin, run.begin + kStretch, run.factor});
+      cut[head].push_back(run);
+    }
+  return cut;
+}
+
 }  // namespace lagwise::ops

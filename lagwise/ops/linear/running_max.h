@@ -34,4 +34,8 @@ struct RunningMax {
 
 RunningMax running_max(const LinearCall& call);
 
+/// The same runs, none longer than the stretch over which the gradient of gates may be
+/// summed up row by row (kernels/gate_gradient.h).
+std::vector<std::vector<Run>> anchored_runs(const std::vector<std::vector<Run>>& heads);
+
 }  // namespace lagwise::ops

@@ -37,7 +37,9 @@ inline std::vector<NamedTensor> inputs(Problem& p) {
                                   {"k_norm", &p.options.k_norm},
                                   {"decay", &p.options.decay},
                                   {"s", &p.from.s},
-                                  {"z", &p.from.z}};
+                                  {"z", &p.from.z},
+                                  {"log_decay", &p.options.log_decay},
+                                  {"write_strength", &p.options.write_strength}};
   std::erase_if(all, [](const NamedTensor& x) { return !x.tensor->defined(); });
   return all;
 }

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "lagwise/core/grid.h"
+#include "lagwise/core/layer_texts.h"
 #include "lagwise/data/formats/fnv1a.h"
 #include "lagwise/encodings/encoding.h"
 #include "lagwise/models/model.h"
@@ -43,10 +44,13 @@ Subject read_subject(const std::string& file, const CompareRequest& request) {
 /// Whether the parts are good by themselves: if not, the user has misspelt one.
 void check_parts(const ModelConfig& model, const std::vector<std::string>& encodings,
                  const std::vector<std::string>& attentions) {
+  const HeadShape shape{.heads = model.heads,
+                        .dim = model.key_width(),
+                        .model_dim = model.dim,
+                        .value_dim = model.value_width()};
   for (const std::string& text : encodings)
-    make_encoding(
-        text,
-        {.heads = model.heads, .dim = model.dim / model.heads, .model_dim = model.dim});
+    for (const std::string& one : texts_by_layer("model.encoding", text, model.layers))
+      make_encoding(one, shape);
   for (const std::string& text : attentions) {
     ModelConfig config = model;
     config.encoding = "none", config.attention = text;

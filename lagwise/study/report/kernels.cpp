@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "lagwise/core/layer_texts.h"
+#include "lagwise/models/layer_encodings.h"
 #include "lagwise/models/model.h"
 #include "lagwise/study/report/kernel_chart.h"
 #include "lagwise/study/report/page.h"
@@ -45,23 +47,34 @@ std::optional<Kernel> kernel_as_far(Encoding& encoding, const Layer& layer,
   return std::nullopt;
 }
 
+LayerEncodings encodings_of(const ModelConfig& config) {
+  return {texts_by_layer("model.encoding", config.encoding, config.layers),
+          texts_by_layer("model.attention", config.attention, config.layers),
+          {.heads = config.heads,
+           .dim = config.key_width(),
+           .model_dim = config.dim,
+           .value_dim = config.value_width(),
+           .seed = config.seed}};
+}
+
 /// One tab a layer; one in all where layers do not differ. Empty: nothing to show.
 report::Charts kernel_card(const std::string& name, const Run& run) {
   report::Charts card{{}, true};
   const ModelConfig& config = run.model->config();
-  const auto encoding =
-      make_encoding(config.encoding, {.heads = config.heads,
-                                      .dim = config.dim / config.heads,
-                                      .model_dim = config.dim,
-                                      .seed = config.seed});
-  if (!take(*run.model, "pos.", encoding->shared())) return card;
+  const LayerEncodings encodings = encodings_of(config);
+  for (size_t i = 0; i < encodings.all().size(); ++i)
+    if (!take(*run.model, LayerEncodings::prefix(i), encodings.all()[i]->shared()))
+      return card;
   at::Tensor before;
   for (int64_t i = 0; i < config.layers; ++i) {
-    const Layer layer{i, config.layers, encoding->layer(i, config.layers)};
+    Encoding& encoding = *encodings.of(static_cast<size_t>(i));
+    const Layer layer{i, config.layers, encoding.layer(i, config.layers)};
     if (!take(*run.model, fmt::format("layers.{}.attn.pos.", i), layer.own)) break;
-    const auto kernel = kernel_as_far(*encoding, layer, run);
-    if (!kernel || at::allclose(kernel->mean, at::ones_like(kernel->mean))) break;
-    if (before.defined() && at::allclose(before, kernel->mean)) continue;
+    const auto kernel = kernel_as_far(encoding, layer, run);
+    if (!kernel || at::allclose(kernel->mean, at::ones_like(kernel->mean))) continue;
+    if (before.defined() && before.sizes() == kernel->mean.sizes() &&
+        at::allclose(before, kernel->mean))
+      continue;
     before = kernel->mean;
     report::Chart chart = kernel_chart(name, *kernel, config.length);
     chart.tab = fmt::format("layer {}", i);
