@@ -170,7 +170,8 @@ class Backward {
     each_run_backwards(
         head, decay,
         [&](size_t run, int64_t begin, int64_t end, const kernels::Decay<T>& fade) {
-          const double after = marks ? meet(head, run, marks, state) : 0.0;
+          const double after =
+              marks ? meet(head, run, marks, state.transposed(), {}) : 0.0;
           kernels::causal_linear<T>(reversed(slice(q, begin, end)),
                                     reversed(slice(k, begin, end)),
                                     reversed(slice(v, begin, end)), fade, {}, state,
@@ -182,22 +183,28 @@ class Backward {
 
   // ---- the gradient of gates (kernels/gate_gradient.h)
 
-  /// <S, dS> after a run: S as the query pass left it there, [width, D], and
-  /// d_state(e, d), which has come back to the row behind: the gate of that row is still
-  /// between them.
-  template <class DState>
-  double meet(int64_t head, size_t run, const T* marks, const DState& d_state) const {
-    const MatView<const T> s{marks + static_cast<int64_t>(run) * state_size_, width_,
-                             d_, d_, 1};
-    const int64_t end = runs(head)[run].end;
-    const bool last = run + 1 == runs(head).size();
+  /// <S, dS> after a run. S is what the query pass left there, [D, width]; dS has come
+  /// back to the row behind, and the gate of that row is still between them.
+  double meet(int64_t head, size_t run, const T* marks, MatView<const T> d_s,
+              MatView<const T> d_z) const {
+    const MatView<const T> s{marks + static_cast<int64_t>(run) * state_size_, d_,
+                             width_, width_, 1};
+    const int64_t end = runs(head)[run].end, values = d_s.cols;
+    const auto rows = [&](int64_t begin, int64_t last) {
+      const auto part = s.slice(begin, last);
+      double sum =
+          kernels::sum_of_products<T>(part.columns(0, values), d_s.slice(begin, last));
+      if (d_z.data)
+        sum += kernels::sum_of_products<T>(part.columns(values, width_),
+                                           d_z.slice(begin, last));
+      return sum;
+    };
+    if (run + 1 == runs(head).size()) return rows(0, d_);
+    if (call_.decay_by != DecayBy::channel)
+      return rows(0, d_) * static_cast<double>(factor_before(head, end, 0));
     double all = 0;
-    for (int64_t d = 0; d < d_; ++d) {
-      double sum = 0;
-      for (int64_t e = 0; e < width_; ++e)
-        sum += static_cast<double>(s(e, d)) * static_cast<double>(d_state(e, d));
-      all += sum * (last ? 1.0 : static_cast<double>(factor_before(head, end, d)));
-    }
+    for (int64_t d = 0; d < d_; ++d)
+      all += rows(d, d + 1) * static_cast<double>(factor_before(head, end, d));
     return all;
   }
   void gate_rows(int64_t head, int64_t begin, int64_t end, double after) const {
@@ -254,10 +261,15 @@ class Backward {
                      fused() ? kernels::key_value_gradient_scratch<T>(d_, values) : 0});
   }
 
+  /// The state of a pass whose keys have the width of values, [width, strip], which lies
+  /// in memory as [strip, width].
+  MatView<T> turned_state(T* own, Strip strip) const {
+    return {own + scratch(), width_, strip.end - strip.begin, 1, width_};
+  }
+
   // dq_i = sum_{j <= i} g^(i-j) ([d_out_i | d_den_i] . [v_j | 1]) k_j
   void query_pass(Strip strip, T* own) const {
-    const MatView<T> state{own + scratch(), width_, strip.end - strip.begin,
-                           strip.end - strip.begin, 1};
+    const MatView<T> state = turned_state(own, strip);
     fill(pair_.s0, pair_.z0, strip, state);
     pass_forwards(strip.head, gradient(strip.head), values(strip.head),
                   columns(keys(strip.head), strip),
@@ -271,8 +283,7 @@ class Backward {
 
   // dk_j = sum_{i >= j} g^(i-j) ([v_j | 1] . [d_out_i | d_den_i]) q_i
   void key_pass(Strip strip, T* own) const {
-    const MatView<T> state{own + scratch(), width_, strip.end - strip.begin,
-                           strip.end - strip.begin, 1};
+    const MatView<T> state = turned_state(own, strip);
     fill(pair_.d_s1, pair_.d_z1, strip, state);
     pass_backwards(strip.head, values(strip.head), gradient(strip.head),
                    columns(queries(strip.head), strip),
@@ -317,10 +328,7 @@ class Backward {
         head, key_decay<T>(call_, decay_, head),
         [&](size_t run, int64_t begin, int64_t end, const kernels::Decay<T>& fade) {
           const T* const marks = marks_in(own);
-          const auto d_state = [&](int64_t e, int64_t d) {
-            return e < state.cols ? state(d, e) : r(d, 0);
-          };
-          const double after = marks ? meet(head, run, marks, d_state) : 0.0;
+          const double after = marks ? meet(head, run, marks, state, r) : 0.0;
           const auto rows = [&](const auto& x) {
             return reversed(slice(x, begin, end));
           };
