@@ -4,11 +4,11 @@
 #include <c10/core/GradMode.h>
 
 #include "bench/comparison.h"
+#include "bench/gated_cases.h"
 #include "bench/linear_calls.h"
 #include "bench/timing.h"
 
 namespace lagwise::bench {
-namespace {
 
 double useful_gflop(const Comparison& c) {
   const double per_state_entry = c.direction == "backward" ? 10 : 4;
@@ -16,6 +16,8 @@ double useful_gflop(const Comparison& c) {
   return 1e-9 * per_state_entry * double(c.shape.d * c.shape.e * c.shape.heads) *
          tokens;
 }
+
+namespace {
 
 class LinearBench {
  public:
@@ -33,6 +35,7 @@ class LinearBench {
     more_threads_cases();
     long_sequence_cases();
     step_cases();
+    measure_gated_cases(plan_, comparer_);
     return comparer_.rows();
   }
 

@@ -24,6 +24,11 @@ struct LinearPlan {
 ///     one_thread        ours on one thread; one long head: the bare kernel
 ///     n1024             ours at N = 1024, times N / 1024
 ///     position_100      our step at position 100
+///
+/// and those of gated_cases.h.
 std::vector<BenchRow> run_linear_cases(const LinearPlan& plan);
+
+/// 4 D E a token forwards, 10 backwards: what linear attention needs at least.
+double useful_gflop(const Comparison& c);
 
 }  // namespace lagwise::bench

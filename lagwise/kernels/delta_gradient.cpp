@@ -41,51 +41,47 @@ struct Kept {
   }
 };
 
-/// The scratch of a chunk on the way back. Rows of width E are padded to whole panels,
-/// and so is C where it is an inner length.
+/// The scratch of a chunk on the way back. Rows of width E are padded to whole panels.
+/// What is multiplied with the same matrix lies together, as 2 C rows: twice 16 rows fill
+/// the widest panel, once would leave half of it empty.
 template <class T>
 struct Turned {
-  int64_t e, chunk;  // both padded
-  T* d_out;          // [C, E]
-  T* u;              // [C, E]
-  T* d_u;            // [C, E]
-  T* w;              // [C, E]
-  T* t;              // [C / W][E][W]  a transpose of one of them
-  T* across;         // [D, C]
-  T* q_past;         // [D / W][C][W]  dO S^T
-  T* k_past;         // [D / W][C][W]  W S^T
-  T* k_next;         // [D / W][C][W]  U R^T
-  T* inverse;        // [C, C]
-  T* d_p;            // [C, C]  gradient of P, then with the gates between
-  T* d_n;            // [C, C]  of diag(b) N, then of N with the gates between
-  T* both;           // [C, C]  d_n + d_n^T
-  T* strength;       // [C]
+  int64_t e;     // padded
+  int64_t both;  // 2 C
+  T* d_out;      // [C, E], and behind it
+  T* w;          // [C, E]
+  T* u;          // [C, E], and as many zeros
+  T* d_u;        // [C, E]
+  T* t;          // [2 C / W][E][W]  a transpose of d_out and w, or of u
+  T* across;     // [D, 2 C]
+  T* past;       // [D / W][2 C][W]  dO S^T, then W S^T
+  T* next;       // [D / W][2 C][W]  U R^T
+  T* inverse;    // [C, C]
+  T* d_p;        // [C, C]  gradient of P, then with the gates between
+  T* d_n;        // [C, C]  of diag(b) N
+  T* turned_n;   // [C, C]  of N with the gates between, plus its transpose
+  T* strength;   // [C]
   double shares[kChunk * kChunk];  // what each pair b < a gives to the gates between
 
   Turned(const Work<T>& work, Scratch<T>& scratch)
-      : e(work.panels * work.width), chunk(round_up(kChunk, work.width)) {
-    const int64_t rows = chunk * e, columns = chunk * work.d_padded;
-    d_out = scratch.take(rows), u = scratch.take(rows);
-    d_u = scratch.take(rows), w = scratch.take(rows), t = scratch.take(rows);
-    across = scratch.take(columns), q_past = scratch.take(columns);
-    k_past = scratch.take(columns), k_next = scratch.take(columns);
-    inverse = scratch.take(chunk * chunk), d_p = scratch.take(chunk * chunk);
-    d_n = scratch.take(chunk * chunk), both = scratch.take(chunk * chunk);
+      : e(work.panels * work.width), both(2 * kChunk) {
+    const int64_t columns = both * work.d_padded;
+    const int64_t pairs = kChunk * pair_stride<T>();
+    d_out = scratch.take(both * e), w = d_out ? d_out + kChunk * e : nullptr;
+    u = scratch.take(both * e), d_u = scratch.take(kChunk * e);
+    t = scratch.take(both * e), across = scratch.take(columns);
+    past = scratch.take(columns), next = scratch.take(columns);
+    inverse = scratch.take(pairs), d_p = scratch.take(pairs);
+    d_n = scratch.take(pairs), turned_n = scratch.take(pairs);
     strength = scratch.take(kChunk);
     if (across) std::fill(across, across + columns, T{0});
+    if (u) std::fill(u, u + both * e, T{0});
+    if (d_out) std::fill(d_out, d_out + both * e, T{0});
   }
 };
 
-/// x [rows, E] -> panels of its transpose.
-template <class T>
-HWY_INLINE void turn(const Work<T>& w, T* x, int64_t rows, Turned<T>& c) {
-  const int64_t whole = round_up(rows, w.width);
-  std::fill(x + rows * c.e, x + whole * c.e, T{0});
-  transpose_to_panels(x, whole, w.e, c.e, c.t);
-}
-
-/// to = x S^T in panels of D, for the x that was turned: the transpose of S x^T, in
-/// which S is the left factor as it lies in memory.
+/// to = x S^T in panels of D, for the x whose transpose is in c.t: it is the transpose of
+/// S x^T, in which S is the left factor as it lies in memory. Rows up to `rows` of x.
 template <class T>
 HWY_NOINLINE void times_state(const Work<T>& w, const T* s, int64_t rows, Turned<T>& c,
                               T* to) {
@@ -94,8 +90,8 @@ HWY_NOINLINE void times_state(const Work<T>& w, const T* s, int64_t rows, Turned
     for (int64_t p = 0; p < w.panels; ++p)
       multiply<T>({s + p * w.d * width, width, 1},
                   c.t + first * c.e + p * width * width, width, c.across + first,
-                  c.chunk, w.d, std::min(width, w.e - p * width), p > 0);
-  transpose_to_panels(c.across, w.d_padded, whole, c.chunk, to);
+                  c.both, w.d, std::min(width, w.e - p * width), p > 0);
+  transpose_to_panels(c.across, w.d_padded, whole, c.both, to);
 }
 
 /// Row a of something in panels of D, times x [D].
@@ -104,7 +100,7 @@ HWY_INLINE double row_dot(const Work<T>& w, const Turned<T>& c, const T* panels,
                           int64_t a, const T* x) {
   double sum = 0;
   for (int64_t j = 0; j < w.d_padded; j += w.width)
-    sum += static_cast<double>(dot(panels + j * c.chunk + a * w.width, x + j, w.width));
+    sum += static_cast<double>(dot(panels + j * c.both + a * w.width, x + j, w.width));
   return sum;
 }
 
@@ -191,9 +187,9 @@ HWY_NOINLINE void through_pairs(const Fade<T>& fade, int64_t rows, const T* pair
       c.shares[a * kChunk + b] = static_cast<double>(d_p[b] * w.scores[a * stride + b] +
                                                      d_n * pairs[a * stride + b]);
       d_p[b] *= gates[b];
-      c.both[a * stride + b] = c.both[b * stride + a] = gates[b] * d_n;
+      c.turned_n[a * stride + b] = c.turned_n[b * stride + a] = gates[b] * d_n;
     }
-    c.both[a * stride + a] = T{0};
+    c.turned_n[a * stride + a] = T{0};
   }
   clear_above(rows, c.d_p);
 }
@@ -211,12 +207,12 @@ HWY_NOINLINE void through_gates(const Fade<T>& fade, int64_t begin, int64_t rows
   double reading = 0, pairs[kChunk] = {}, writing[kChunk];
   for (int64_t b = 0; b < rows; ++b)
     writing[b] = static_cast<double>(fade.until[b]) *
-                 row_dot(w, c, c.k_next, b, w.k + b * w.d_padded);
+                 row_dot(w, c, c.next, b, w.k + b * w.d_padded);
   for (int64_t a = rows - 1; a >= 0; --a) {
     const double strength = static_cast<double>(c.strength[a]);
     reading += static_cast<double>(fade.since[a]) *
-               (row_dot(w, c, c.q_past, a, w.q + a * w.d_padded) -
-                strength * row_dot(w, c, c.k_past, a, w.k + a * w.d_padded));
+               (row_dot(w, c, c.past, a, w.q + a * w.d_padded) -
+                strength * row_dot(w, c, c.past, kChunk + a, w.k + a * w.d_padded));
     double sum = reading + states;
     for (int64_t b = 0; b < a; ++b) {
       pairs[b] += c.shares[a * kChunk + b];
@@ -226,15 +222,16 @@ HWY_NOINLINE void through_gates(const Fade<T>& fade, int64_t begin, int64_t rows
   }
 }
 
-/// dQ = diag(g) dO S^T + d_p K, dK = d_p^T Q + both K - diag(b g) W S^T + diag(t) U R^T,
-/// dV = diag(b) W.
+/// dQ = diag(g) dO S^T + d_p K, dV = diag(b) W,
+/// dK = d_p^T Q + turned_n K - diag(b g) W S^T + diag(t) U R^T.
 template <class T>
 HWY_NOINLINE void store_rows(const Fade<T>& fade, int64_t begin, int64_t rows,
                              const DeltaGradients<T>& to, Work<T>& w, Turned<T>& c) {
   const int64_t width = w.width, stride = pair_stride<T>();
   for (int64_t first = 0; first < w.d; first += width) {
     const T* const k = w.k + first;
-    const int64_t panel = first * c.chunk;
+    const T* const past = c.past + first * c.both;
+    const T* const next = c.next + first * c.both;
     read_into<T>({{k, 0, 0},
                   nullptr,
                   0,
@@ -243,18 +240,18 @@ HWY_NOINLINE void store_rows(const Fade<T>& fade, int64_t begin, int64_t rows,
                   w.d_padded,
                   fade.since,
                   nullptr,
-                  c.q_past + panel},
+                  past},
                  to.q, begin, rows, first, w, w.ahead);
     for (int64_t a = 0; a < rows; ++a) {
       T* const row = w.o + a * width;
-      std::copy_n(c.k_next + panel + a * width, width, row);
+      std::copy_n(next + a * width, width, row);
       scale_by(row, fade.until[a], width);
-      add_scaled<T>(row, -c.strength[a] * fade.since[a], c.k_past + panel + a * width,
+      add_scaled<T>(row, -c.strength[a] * fade.since[a], past + (kChunk + a) * width,
                     nullptr, width);
     }
     multiply<T>({c.d_p, 1, stride}, w.q + first, w.d_padded, w.o, width, rows, rows,
                 true);
-    multiply<T>({c.both, stride, 1}, k, w.d_padded, w.o, width, rows, rows, true);
+    multiply<T>({c.turned_n, stride, 1}, k, w.d_padded, w.o, width, rows, rows, true);
     store_panel(to.k, begin, rows, first, w.factor, w.o);
   }
   for (int64_t first = 0; first < w.e; first += width) {
@@ -264,24 +261,24 @@ HWY_NOINLINE void store_rows(const Fade<T>& fade, int64_t begin, int64_t rows,
   }
 }
 
-/// R = whole R + Q^T diag(g) dO - K^T diag(b g) W: from after the chunk to before it.
+/// R = whole R + Q^T diag(g) dO - K^T diag(b g) W: from after the chunk to before it. One
+/// product, with the keys laid behind the queries.
 template <class T>
 HWY_NOINLINE void turn_state(const Fade<T>& fade, int64_t rows, T* r, Work<T>& w,
                              Turned<T>& c) {
   const int64_t width = w.width;
+  std::copy_n(w.k, rows * w.d_padded, w.q + rows * w.d_padded);
   scale_by(r, fade.whole, w.panels * w.d * width);
   for (int64_t p = 0; p < w.panels; ++p) {
-    T* const panel = r + p * w.d * width;
-    const auto add = [&](const T* left, const T* rows_of, bool writes) HWY_ATTR {
-      for (int64_t a = 0; a < rows; ++a) {
-        std::copy_n(rows_of + a * c.e + p * width, width, w.v + a * width);
-        scale_by(w.v + a * width, (writes ? -c.strength[a] : T{1}) * fade.since[a],
-                 width);
-      }
-      multiply<T>({left, 1, w.d_padded}, w.v, width, panel, width, w.d, rows, true);
-    };
-    add(w.q, c.d_out, false);
-    add(w.k, c.w, true);
+    T* const behind = w.v + rows * width;
+    for (int64_t a = 0; a < rows; ++a) {
+      std::copy_n(c.d_out + a * c.e + p * width, width, w.v + a * width);
+      scale_by(w.v + a * width, fade.since[a], width);
+      std::copy_n(c.w + a * c.e + p * width, width, behind + a * width);
+      scale_by(behind + a * width, -c.strength[a] * fade.since[a], width);
+    }
+    multiply<T>({w.q, 1, w.d_padded}, w.v, width, r + p * w.d * width, width, w.d,
+                2 * rows, true);
   }
 }
 
@@ -319,13 +316,11 @@ void delta_gradient_of(const DeltaInputs<T>& in, const Rows<T>& d_out,
       std::copy_n(errors + a * c.e, c.e, c.u + a * c.e);
       scale_by(c.u + a * c.e, c.strength[a], c.e);
     }
-    turn(w, c.u, rows, c);
+    transpose_to_panels(c.u, round_up(rows, w.width), w.e, c.e, c.t);
     through_pairs(fade, rows, pairs, w, c);
-    times_state(w, w.s, rows, c, c.k_next);
-    turn(w, c.d_out, rows, c);
-    times_state(w, s, rows, c, c.q_past);
-    turn(w, c.w, rows, c);
-    times_state(w, s, rows, c, c.k_past);
+    times_state(w, w.s, rows, c, c.next);
+    transpose_to_panels(c.d_out, c.both, w.e, c.e, c.t);
+    times_state(w, s, c.both, c, c.past);
     if (to.log_gate.data)
       through_gates(
           fade, begin, rows,

@@ -50,7 +50,15 @@ void gate_gradient_of(MatView<const T> q, MatView<const T> dq, MatView<const T> 
 }
 
 template <class T>
-constexpr Kernels<gate_gradient<T>> kKernels = {{gate_gradient_of<T>}};
+double sum_of_products_of(MatView<const T> a, MatView<const T> b) noexcept {
+  double sum = 0;
+  for (int64_t i = 0; i < a.rows; ++i) sum += row_product(a, b, i);
+  return sum;
+}
+
+template <class T>
+constexpr Kernels<gate_gradient<T>, sum_of_products<T>> kKernels = {
+    {gate_gradient_of<T>}, {sum_of_products_of<T>}};
 
 }  // namespace
 LAGWISE_KERNELS
@@ -70,7 +78,13 @@ void gate_gradient(MatView<const T> q, MatView<const T> dq, MatView<const T> k,
   chosen<T, gate_gradient<T>>(q, dq, k, dk, weight, gate, from_nothing, after, d_gate);
 }
 
+template <class T>
+double sum_of_products(MatView<const T> a, MatView<const T> b) noexcept {
+  return chosen<T, sum_of_products<T>>(a, b);
+}
+
 LAGWISE_INSTANTIATE(gate_gradient)
+LAGWISE_INSTANTIATE(sum_of_products)
 
 }  // namespace lagwise::kernels
 #endif  // HWY_ONCE

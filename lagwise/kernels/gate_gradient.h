@@ -27,4 +27,8 @@ void gate_gradient(MatView<const T> q, MatView<const T> dq, MatView<const T> k,
                    MatView<const T> dk, MatView<const T> weight, MatView<const T> gate,
                    bool from_nothing, double after, MatView<T> d_gate) noexcept;
 
+/// sum_ij a_ij b_ij in f64, both [N, D].
+template <class T>
+double sum_of_products(MatView<const T> a, MatView<const T> b) noexcept;
+
 }  // namespace lagwise::kernels

@@ -108,7 +108,7 @@ TEST(RecallTask, SaysWhatItCannotDo) {
   EXPECT_THAT(said(":power=0"), HasSubstr("power: expected above 0"));
   const auto task = make_task(recall_config());
   EXPECT_THAT(refusal([&] { task->train_windows(0, 0, 1, 128); }),
-              HasSubstr("train.past: this task is no stream of tokens"));
+              HasSubstr("this task is no stream of tokens"));
   EXPECT_FALSE(task->ideal("test", 0, 1).has_value());
 }
 

@@ -25,8 +25,9 @@ std::optional<IdealLosses> Task::ideal(const std::string&, int64_t, int64_t,
 
 Batch Task::train_windows(int64_t, int64_t, int64_t, int64_t) const {
   throw std::invalid_argument(
-      "train.past: this task is no stream of tokens, so nothing comes before its "
-      "examples; expected 0, or a task such as language, music or markov");
+      "this task is no stream of tokens, so nothing comes before its examples; "
+      "expected "
+      "one such as language, music or markov");
 }
 
 std::vector<int64_t> Task::stream(const std::string&, int64_t, int64_t) const {

@@ -40,6 +40,27 @@ bool keeps_its_size(Model& model, DecodingState& state, const at::Tensor& chunk)
   return state.bytes() == before;
 }
 
+/// One example after the longest past.
+void rehearse_past(Model& model, const Task& task, int64_t multiple, int64_t length,
+                   const Draw& draw) {
+  if (length < 2)
+    throw std::invalid_argument("expected data.length of at least 2, got " +
+                                std::to_string(length));
+  const Batch batch = task.train_windows(0, 0, 1, (multiple + 1) * length);
+  const c10::NoGradGuard no_graph;
+  const Judged judged(model);
+  const auto state = model.start(1, draw);
+  const at::Tensor window = batch.tokens.narrow(1, 0, length);
+  model.extend(*state, window);
+  if (!keeps_its_size(model, *state, window))
+    throw std::invalid_argument(
+        "expected an attention and an encoding with a state of constant size, got "
+        "model.attention = " +
+        model.config().attention + " with model.encoding = " + model.config().encoding +
+        ", whose state grows with the past");
+  loss_after_past(model, batch, length, draw);
+}
+
 }  // namespace
 
 PastMultiples::PastMultiples(const std::string& text) {
@@ -85,22 +106,11 @@ Loss loss_after_past(Model& model, const Batch& batch, int64_t length,
 void check_past(Model& model, const Task& task, const PastMultiples& past,
                 int64_t length, const Draw& draw) {
   if (!past.any()) return;
-  if (length < 2)
-    throw std::invalid_argument("train.past: expected data.length of at least 2, got " +
-                                std::to_string(length));
-  const Batch batch = task.train_windows(0, 0, 1, (past.most() + 1) * length);
-  const c10::NoGradGuard no_graph;
-  const Judged judged(model);
-  const auto state = model.start(1, draw);
-  const at::Tensor window = batch.tokens.narrow(1, 0, length);
-  model.extend(*state, window);
-  if (!keeps_its_size(model, *state, window))
-    throw std::invalid_argument(
-        "train.past: expected an attention and an encoding with a state of constant "
-        "size, got model.attention = " +
-        model.config().attention + " with model.encoding = " + model.config().encoding +
-        ", whose state grows with the past");
-  loss_after_past(model, batch, length, draw);
+  try {
+    rehearse_past(model, task, past.most(), length, draw);
+  } catch (const std::invalid_argument& refusal) {
+    throw std::invalid_argument("train.past: " + std::string(refusal.what()));
+  }
 }
 
 }  // namespace lagwise

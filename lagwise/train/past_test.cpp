@@ -13,7 +13,9 @@
 namespace lagwise {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using namespace lagwise::testing;
 
 TEST(Past, IsDrawnFromTheListByTheMicroStepAlone) {
@@ -169,7 +171,19 @@ TEST(CheckPast, RefusesAStateThatGrows) {
 
 TEST(CheckPast, RefusesAnEncodingThatEnds) {
   EXPECT_THAT(refused("learned:max=30", kNormalised),
-              HasSubstr("table of 30 positions"));
+              AllOf(StartsWith("train.past: "), HasSubstr("table of 30 positions")));
+}
+
+TEST(CheckPast, RefusesATextThatIsTooShort) {
+  const TempFolder folder;
+  put(folder / "a.txt", std::string(100, 'a'));
+  const auto model = make_model(short_model());
+  const auto task = make_task(
+      {.task = "language:valid=0,test=0", .path = folder / "a.txt", .length = 8});
+  EXPECT_THAT(
+      message_of([&] { check_past(*model, *task, PastMultiples("12"), 8, {}); }),
+      HasSubstr("train.past: language: expected windows below the 100 bytes of "
+                "the split train, got 104"));
 }
 
 Recipe with_past(const std::string& past) {

@@ -38,9 +38,14 @@ class Compared : public ::testing::Test {
     request.set = set;
     const GridCell planned = cell(set);
     put_run(folder(), planned.recipe_for(request, 0), true, 2.5, planned.data_hash);
+    put_marker("  \"slide\": \"1/8\",\n");
+  }
+
+  /// What was asked of the evaluation; `slide` is not there in older versions.
+  void put_marker(const std::string& slide) const {
     put(folder() + "/eval/compare.json",
-        "{\n  \"lengths\": \"1x,2x,4x\",\n  \"windows\": 64,\n  \"examples\": 0,\n"
-        "  \"decoded\": 256\n}\n");
+        "{\n  \"lengths\": \"1x,2x,4x\",\n  \"windows\": 64,\n" + slide +
+            "  \"examples\": 0,\n  \"decoded\": 256\n}\n");
   }
 
   std::string folder() const {
@@ -76,6 +81,11 @@ TEST_F(Compared, IsTakenAsItIsForTheSameRecipe) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("2.500"));
   EXPECT_THAT(outcome.out, HasSubstr("1 of 1 runs are done"));
+}
+
+TEST_F(Compared, IsJudgedAgainWhereItsRestartLineIsOfAnOlderVersion) {
+  put_marker("");
+  EXPECT_THAT(compare({}).out, HasSubstr("0 of 1 runs are done"));
 }
 
 TEST_F(Compared, IsRefusedByKeyForAnother) {

@@ -27,13 +27,13 @@ using testing::ExactProblem;
 using testing::Outcome;
 
 // The axes, in the order of a Choice.
-enum Axis { kN, kM, kD, kE, kLayout, kBias, kKeys, kValues, kSight, kCut };
+enum Axis { kN, kM, kD, kE, kLayout, kBias, kKeys, kValues, kSight, kCut, kKeyBias };
 constexpr int64_t kLengths[] = {0, 1, 2, 63, 64, 65, 300, 1000};
 constexpr int64_t kWidths[] = {1, 7, 16, 64, 80};
 enum Layout { kContiguous, kRowsFirst, kPadded, kInnerStep, kColumnsFirst, kExpanded };
 enum Seen { kFull, kCausal, kShifted, kWindow, kFullWindow };
 enum Cut { kPlain, kLengthsOf, kKeyLengths, kBothLengths, kPacked, kKeysPacked };
-const std::vector<int> kSizes = {8, 8, 5, 5, 6, 3, 3, 3, 5, 6};
+const std::vector<int> kSizes = {8, 8, 5, 5, 6, 3, 3, 3, 5, 6, 2};
 
 bool is_legal(const Pair&) { return true; }
 
@@ -82,6 +82,7 @@ ExactProblem problem_of(const Choice& c) {
   const int64_t heads[] = {0, 1, x.heads};
   x.bias = heads[at(c, kBias)], x.keys = heads[at(c, kKeys)];
   x.values = heads[at(c, kValues)];
+  x.key_bias = at(c, kKeyBias) == 1;
   ExactOptions options;
   if (at(c, kKeys) == 2) options.scale = 0.6;
   set_sight(options, at(c, kSight), x.n, x.m);
@@ -132,7 +133,8 @@ std::string name_of(const ::testing::TestParamInfo<Choice>& info) {
          number(kWidths[at(c, kD)]) + "_e" + number(kWidths[at(c, kE)]) + "_layout" +
          number(at(c, kLayout)) + "_tables" + number(at(c, kBias)) +
          number(at(c, kKeys)) + number(at(c, kValues)) + "_" +
-         kSightNames[at(c, kSight)] + "_" + kCutNames[at(c, kCut)];
+         kSightNames[at(c, kSight)] + "_" + kCutNames[at(c, kCut)] +
+         (at(c, kKeyBias) ? "_keybias" : "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, ExactAttentionPairs, ::testing::ValuesIn(cases()),

@@ -6,10 +6,9 @@
 #include <cmath>
 
 #include "lagwise/kernels/decay_gradient.h"
-#include "lagwise/kernels/gate_gradient.h"
 #include "lagwise/kernels/key_value_gradient.h"
+#include "lagwise/ops/linear/linear_gate_gradient.h"
 #include "lagwise/ops/linear/linear_views.h"
-#include "lagwise/ops/linear/running_max.h"
 
 /// The passes of the backward of linear attention, for linear_backward_cpu.cpp alone.
 namespace lagwise::ops {
@@ -17,24 +16,6 @@ namespace lagwise::ops {
 using kernels::Rows;
 using kernels::Sink;
 using DecayBy = LinearCall::DecayBy;
-
-/// Features that are multiplied as q_i . k_j: the queries and keys themselves, or the
-/// norm features of a separate denominator. The products are the weights of the rows
-/// [v_j | 1]: the values, if there are any, and the 1 that sums up a denominator. The
-/// gradient of their weighted sum is [d_out_i / den_i | d_den_i].
-struct Pair {
-  at::Tensor q, k, d_q, d_k;  // [B, H, N, D], [B, H, M, D]
-  at::Tensor v, d_v, d_out;   // undefined: no values
-  at::Tensor inverse, d_den;  // [B, H, N]; undefined: no denominator
-  at::Tensor s0, s1, d_s1;    // state before the first and after the last key, and
-  at::Tensor z0, z1, d_z1;    //   the gradient of the latter; undefined: zero
-  at::Tensor d_s0, d_z0;      // to be filled
-  at::Tensor d_decay;         // [B, H, D] f64, zeros to add to; undefined: not asked
-  at::Tensor d_gate;          // [B, H, N], zeros to add to; undefined: not asked
-
-  int64_t value_width() const { return v.defined() ? v.size(3) : 0; }
-  int64_t width() const { return value_width() + (d_den.defined() ? 1 : 0); }
-};
 
 template <class T>
 class Backward {
@@ -48,12 +29,12 @@ class Backward {
         d_(pair.q.size(3)),
         width_(pair.width()),
         state_size_(width_ * d_),
-        runs_(pair.d_gate.defined() ? anchored_runs(max.heads) : max.heads) {}
+        gate_gradient_(call, decay, max, pair) {}
 
   /// `prepare(head)` computes 1 / den and d_den of one head; called before its passes.
   template <class Prepare>
   void run(const Prepare& prepare) {
-    const bool whole = fused() || pair_.d_gate.defined() ||
+    const bool whole = fused() || gate_gradient_.wanted() ||
                        (strips_per_head(heads(), d_) == 1 &&
                         strips_per_head(heads(), pair_.value_width()) == 1);
     if (call_.causal && pair_.d_s1.defined()) pair_.d_s0.copy_(pair_.d_s1);
@@ -102,9 +83,7 @@ class Backward {
   MatView<const T> gates(int64_t head) const {
     return query_column<const T>(call_, call_.log_decay, head);
   }
-  const std::vector<Run>& runs(int64_t head) const {
-    return runs_[static_cast<size_t>(head)];
-  }
+  const std::vector<Run>& runs(int64_t head) const { return gate_gradient_.runs(head); }
 
   static Rows<T> reversed(const Rows<T>& x) {
     return {x.x.reversed(), x.map, x.scale.reversed(), x.extra.reversed()};
@@ -170,58 +149,21 @@ class Backward {
     each_run_backwards(
         head, decay,
         [&](size_t run, int64_t begin, int64_t end, const kernels::Decay<T>& fade) {
-          const double after = marks ? meet(head, run, marks, state) : 0.0;
+          const double after =
+              marks ? gate_gradient_.meet(head, run, marks, state.transposed(), {})
+                    : 0.0;
           kernels::causal_linear<T>(reversed(slice(q, begin, end)),
                                     reversed(slice(k, begin, end)),
                                     reversed(slice(v, begin, end)), fade, {}, state,
                                     reversed(slice(sink, begin, end)), own);
-          if (marks) gate_rows(head, begin, end, after);
+          if (marks) gate_gradient_.add_rows(head, begin, end, after);
         },
         [&](double factor) { shrink(state, factor); });
   }
 
-  // ---- the gradient of gates (kernels/gate_gradient.h)
-
-  /// <S, dS> after a run: S as the query pass left it there, [width, D], and
-  /// d_state(e, d), which has come back to the row behind: the gate of that row is still
-  /// between them.
-  template <class DState>
-  double meet(int64_t head, size_t run, const T* marks, const DState& d_state) const {
-    const MatView<const T> s{marks + static_cast<int64_t>(run) * state_size_, width_,
-                             d_, d_, 1};
-    const int64_t end = runs(head)[run].end;
-    const bool last = run + 1 == runs(head).size();
-    double all = 0;
-    for (int64_t d = 0; d < d_; ++d) {
-      double sum = 0;
-      for (int64_t e = 0; e < width_; ++e)
-        sum += static_cast<double>(s(e, d)) * static_cast<double>(d_state(e, d));
-      all += sum * (last ? 1.0 : static_cast<double>(factor_before(head, end, d)));
-    }
-    return all;
-  }
-  void gate_rows(int64_t head, int64_t begin, int64_t end, double after) const {
-    const auto rows = [&](const auto& view) {
-      return slice_or_empty(MatView<const T>(view), begin, end);
-    };
-    kernels::gate_gradient<T>(
-        rows(query_rows<T>(call_, pair_.q, head)),
-        rows(query_rows<T>(call_, pair_.d_q, head)),
-        rows(key_rows<T>(call_, pair_.k, head)),
-        rows(key_rows<T>(call_, pair_.d_k, head)),
-        rows(key_column<T>(call_, max_.weight, head)), rows(gates(head)),
-        begin == 0 && !pair_.s0.defined() && !pair_.z0.defined(), after,
-        query_column<T>(call_, pair_.d_gate, head).slice(begin, end));
-  }
-  /// Numbers for the states that the query pass leaves after each run.
-  int64_t marks_size() const {
-    if (!pair_.d_gate.defined()) return 0;
-    size_t most = 0;
-    for (const auto& runs : runs_) most = std::max(most, runs.size());
-    return static_cast<int64_t>(most) * state_size_;
-  }
+  /// Where the states of the query pass are kept for the gates; null: not wanted.
   T* marks_in(T* own) const {
-    return pair_.d_gate.defined() ? own + scratch() + state_size_ : nullptr;
+    return gate_gradient_.wanted() ? own + scratch() + state_size_ : nullptr;
   }
 
   /// to [rows, strip] = [s^T | z].
@@ -237,16 +179,6 @@ class Backward {
     }
   }
 
-  /// The factor of channel d between row - 1, or the given state, and that row.
-  T factor_before(int64_t head, int64_t row, int64_t d) const {
-    if (sequence_of(call_, head).keys == 0) return T{1};
-    T log = call_.log_decay.defined() ? gates(head)(row, 0) : T{0};
-    if (call_.decay_by != DecayBy::none)
-      log += key_decay<T>(call_, decay_, head)
-                 .log_factor(0, call_.decay_by == DecayBy::head ? 0 : d);
-    return std::exp(log);
-  }
-
   int64_t scratch() const {
     const int64_t values = pair_.value_width();
     return std::max({kernels::linear_scratch<T>(width_, d_),
@@ -254,10 +186,15 @@ class Backward {
                      fused() ? kernels::key_value_gradient_scratch<T>(d_, values) : 0});
   }
 
+  /// The state of a pass whose keys have the width of values, [width, strip], which lies
+  /// in memory as [strip, width].
+  MatView<T> turned_state(T* own, Strip strip) const {
+    return {own + scratch(), width_, strip.end - strip.begin, 1, width_};
+  }
+
   // dq_i = sum_{j <= i} g^(i-j) ([d_out_i | d_den_i] . [v_j | 1]) k_j
   void query_pass(Strip strip, T* own) const {
-    const MatView<T> state{own + scratch(), width_, strip.end - strip.begin,
-                           strip.end - strip.begin, 1};
+    const MatView<T> state = turned_state(own, strip);
     fill(pair_.s0, pair_.z0, strip, state);
     pass_forwards(strip.head, gradient(strip.head), values(strip.head),
                   columns(keys(strip.head), strip),
@@ -271,8 +208,7 @@ class Backward {
 
   // dk_j = sum_{i >= j} g^(i-j) ([v_j | 1] . [d_out_i | d_den_i]) q_i
   void key_pass(Strip strip, T* own) const {
-    const MatView<T> state{own + scratch(), width_, strip.end - strip.begin,
-                           strip.end - strip.begin, 1};
+    const MatView<T> state = turned_state(own, strip);
     fill(pair_.d_s1, pair_.d_z1, strip, state);
     pass_backwards(strip.head, values(strip.head), gradient(strip.head),
                    columns(queries(strip.head), strip),
@@ -281,7 +217,8 @@ class Backward {
     if (!pair_.d_den.defined()) return;
     const auto d_z0 = head_column<T>(pair_.d_z0, strip.head);
     for (int64_t d = strip.begin; d < strip.end; ++d)
-      d_z0(d, 0) = factor_before(strip.head, 0, d) * state(width_ - 1, d - strip.begin);
+      d_z0(d, 0) = factor_before<T>(call_, decay_, strip.head, 0, d) *
+                   state(width_ - 1, d - strip.begin);
   }
 
   // dv_j = sum_{i >= j} g^(i-j) (k_j . q_i) d_out_i / den_i
@@ -298,7 +235,7 @@ class Backward {
   /// From R_0, which stands at the first row, to the gradient of the given state.
   void fade_to_first(int64_t head, MatView<T> state) const {
     for (int64_t d = 0; d < state.rows; ++d) {
-      const T factor = factor_before(head, 0, d);
+      const T factor = factor_before<T>(call_, decay_, head, 0, d);
       for (int64_t e = 0; e < state.cols; ++e) state(d, e) *= factor;
     }
   }
@@ -317,10 +254,8 @@ class Backward {
         head, key_decay<T>(call_, decay_, head),
         [&](size_t run, int64_t begin, int64_t end, const kernels::Decay<T>& fade) {
           const T* const marks = marks_in(own);
-          const auto d_state = [&](int64_t e, int64_t d) {
-            return e < state.cols ? state(d, e) : r(d, 0);
-          };
-          const double after = marks ? meet(head, run, marks, d_state) : 0.0;
+          const double after =
+              marks ? gate_gradient_.meet(head, run, marks, state, r) : 0.0;
           const auto rows = [&](const auto& x) {
             return reversed(slice(x, begin, end));
           };
@@ -328,7 +263,7 @@ class Backward {
               rows(queries(head)), rows(gradient(head)), rows(keys(head)),
               rows(values(head)), fade, state, r.data, rows(key_sink(all)),
               rows(Sink<T>{key_rows<T>(call_, pair_.d_v, head)}), own);
-          if (marks) gate_rows(head, begin, end, after);
+          if (marks) gate_gradient_.add_rows(head, begin, end, after);
         },
         [](double) {});
     fade_to_first(head, state);
@@ -364,7 +299,8 @@ class Backward {
 
   template <class Pass>
   void over(int64_t columns, const Pass& pass) {
-    for_each_strip<T>(heads(), columns, scratch() + state_size_ + marks_size(), pass);
+    for_each_strip<T>(heads(), columns,
+                      scratch() + state_size_ + gate_gradient_.marks(), pass);
   }
 
   /// All passes of a head after each other: its rows stay in the cache.
@@ -440,7 +376,7 @@ class Backward {
   const RunningMax& max_;
   Pair pair_;
   int64_t d_, width_, state_size_;  // widths, and the numbers of one transposed state
-  std::vector<std::vector<Run>> runs_;  // of every head
+  GateGradient<T> gate_gradient_;
   T one_ = 1;
 };
 

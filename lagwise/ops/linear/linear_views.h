@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cmath>
+
 #include "lagwise/kernels/linear_attention.h"
 #include "lagwise/ops/linear/linear_call.h"
 #include "lagwise/ops/parallel/heads.h"
@@ -85,6 +87,21 @@ kernels::Decay<T> key_decay(const LinearCall& call, const at::Tensor& decay,
   const int64_t width = channel ? call.d : 1;
   const T* row = decay.data_ptr<T>() + head % call.h * width;
   return {channel ? By::channel : By::head, {row, 1, width, 0, 1}};
+}
+
+/// The factor of channel d between row - 1, or the given state, and that row of a head.
+template <class T>
+T factor_before(const LinearCall& call, const at::Tensor& decay, int64_t head,
+                int64_t row, int64_t d) {
+  using By = LinearCall::DecayBy;
+  if (sequence_of(call, head).keys == 0) return T{1};
+  T log = call.log_decay.defined()
+              ? query_column<const T>(call, call.log_decay, head)(row, 0)
+              : T{0};
+  if (call.decay_by != By::none)
+    log += key_decay<T>(call, decay, head)
+               .log_factor(0, call.decay_by == By::head ? 0 : d);
+  return std::exp(log);
 }
 
 /// The decay of rows [begin, end) in a pass forwards in time, with their gates [N, 1].

@@ -72,7 +72,7 @@ RunningMax running_max(const LinearCall& call) {
 
 std::vector<std::vector<Run>> anchored_runs(
     const std::vector<std::vector<Run>>& heads) {
-  constexpr int64_t kStretch = 128;
+  constexpr int64_t kStretch = 256;
   std::vector<std::vector<Run>> cut(heads.size());
   for (size_t head = 0; head < heads.size(); ++head)
     for (Run run : heads[head]) {

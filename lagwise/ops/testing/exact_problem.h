@@ -25,7 +25,8 @@ inline std::vector<NamedTensor> inputs(ExactProblem& p) {
                                   {"v", &p.v},
                                   {"lag_bias", &p.options.lag_bias},
                                   {"lag_keys", &p.options.lag_keys},
-                                  {"lag_values", &p.options.lag_values}};
+                                  {"lag_values", &p.options.lag_values},
+                                  {"key_bias", &p.options.key_bias}};
   std::erase_if(all, [](const NamedTensor& x) { return !x.tensor->defined(); });
   return all;
 }
@@ -33,6 +34,7 @@ inline std::vector<NamedTensor> inputs(ExactProblem& p) {
 struct ExactShape {
   int64_t batch = 2, heads = 3, n = 33, m = 33, d = 16, e = 7;
   int64_t bias = 0, keys = 0, values = 0;  ///< heads of the tables; 0: no table
+  bool key_bias = false;
 };
 
 inline ExactProblem random_exact(const ExactShape& x, const ExactOptions& options,
@@ -46,6 +48,12 @@ inline ExactProblem random_exact(const ExactShape& x, const ExactOptions& option
   if (x.bias) p.options.lag_bias = random.normal({x.bias, lags});
   if (x.keys) p.options.lag_keys = random.normal({x.keys, lags, x.d});
   if (x.values) p.options.lag_values = random.normal({x.values, lags, x.e});
+  // Like a forget gate's: it grows along the keys, by more than scores differ.
+  if (x.key_bias)
+    p.options.key_bias = random.uniform({x.batch, x.heads, x.m}, 0.0F, 0.125F)
+                             .cumsum(2)
+                             .to(at::kFloat)
+                             .to(at::kDouble);
   return p;
 }
 

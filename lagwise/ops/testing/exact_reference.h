@@ -102,7 +102,7 @@ inline at::Tensor lag_index(const at::Tensor& q, const at::Tensor& k,
       .expand({q.size(0), q.size(1), n, m});
 }
 
-/// scale (q . k + q . lag_keys) + lag_bias for every pair, [B, H, N, M].
+/// scale (q . k + q . lag_keys) + lag_bias + key_bias for every pair, [B, H, N, M].
 inline at::Tensor scores(const at::Tensor& q, const at::Tensor& k,
                          const ExactOptions& options) {
   const double scale = options.scale.value_or(1.0 / std::sqrt(double(q.size(3))));
@@ -115,6 +115,7 @@ inline at::Tensor scores(const at::Tensor& q, const at::Tensor& k,
     all = all + options.lag_bias.unsqueeze(1)
                     .expand({q.size(0), q.size(1), q.size(2), -1})
                     .gather(3, index);
+  if (options.key_bias.defined()) all = all + options.key_bias.unsqueeze(2);
   return all;
 }
 
