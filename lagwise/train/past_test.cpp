@@ -58,10 +58,14 @@ struct Text {
 TEST(ReadPast, EqualsReadingTheTextWhole) {
   const Text text;
   const Draw draw{.seed = 3, .step = 7};
-  for (const char* encoding : {"none", "rope:layout=half,decay=alibi", "lrpe",
-                               "sine_spe", "conv_spe", "sinusoidal"}) {
-    SCOPED_TRACE(encoding);
-    const auto model = make_model(short_model(encoding, kNormalised));
+  const std::pair<const char*, const char*> subjects[] = {
+      {"none", kNormalised},     {"rope:layout=half,decay=alibi", kNormalised},
+      {"lrpe", kNormalised},     {"sine_spe", kNormalised},
+      {"conv_spe", kNormalised}, {"sinusoidal", kNormalised},
+      {"none", "mamba2-like"},   {"rope:layout=half,decay=alibi", "gated_deltanet"}};
+  for (const auto& [encoding, attention] : subjects) {
+    SCOPED_TRACE(std::string(encoding) + ", " + attention);
+    const auto model = make_model(short_model(encoding, attention));
     model->eval();
     const at::Tensor want = model->logits(batch_of(text.tokens), draw).narrow(1, 24, 8);
     for (const int64_t chunk : {8, 5, 100}) {
@@ -100,9 +104,15 @@ double slope_of_the_window(Model& model, const Text& text,
 
 TEST(LossAfterPast, HasTheGradientsOfTheWindowAlone) {
   const Text text;
-  for (const char* encoding : {"rope:layout=half,decay=alibi", "lrpe", "conv_spe"}) {
-    SCOPED_TRACE(encoding);
-    const auto model = make_model(short_model(encoding, kSigned));
+  const std::pair<const char*, const char*> subjects[] = {
+      {"rope:layout=half,decay=alibi", kSigned},
+      {"lrpe", kSigned},
+      {"conv_spe", kSigned},
+      {"none", "mamba2-like"},
+      {"rope:layout=half,decay=alibi", "gated_deltanet"}};
+  for (const auto& [encoding, attention] : subjects) {
+    SCOPED_TRACE(std::string(encoding) + ", " + attention);
+    const auto model = make_model(short_model(encoding, attention));
     model->to(at::kDouble);
     model->eval();
     loss_after_past(*model, text.batch(), 8, {}).sum.backward();
