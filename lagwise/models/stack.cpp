@@ -12,6 +12,8 @@
 #include <stdexcept>
 
 #include "lagwise/core/layer_texts.h"
+#include "lagwise/nn/dropout.h"
+#include "lagwise/nn/parameters.h"
 #include "lagwise/ops/dense.h"
 
 namespace lagwise {

@@ -8,6 +8,7 @@
 #include "lagwise/models/layer_encodings.h"
 #include "lagwise/models/model.h"
 #include "lagwise/nn/block.h"
+#include "lagwise/nn/norm.h"
 
 namespace lagwise {
 

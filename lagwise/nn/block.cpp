@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "lagwise/nn/dropout.h"
+
 namespace lagwise::nn {
 
 Block::Block(const BlockConfig& config, std::shared_ptr<Encoding> encoding,

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "lagwise/nn/multi_head_attention.h"
+#include "lagwise/nn/norm.h"
 
 namespace lagwise::nn {
 

@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-#include "lagwise/nn/noise.h"
+#include "lagwise/nn/parameters.h"
 #include "lagwise/ops/dense.h"
 
 namespace lagwise::nn {

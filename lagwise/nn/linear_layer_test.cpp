@@ -27,22 +27,5 @@ TEST(LinearLayer, TakesWeightsNoOtherLayerHas) {
   EXPECT_EQ(b.parameters().size(), 1u);
 }
 
-TEST(Norm, TakesTheSizeOut) {
-  const at::Tensor x = at::arange(12, at::kFloat).view({3, 4}) * 5 + 1;
-  const at::Tensor rms = Norm("rms", 4).forward(x),
-                   centred = Norm("layer", 4).forward(x);
-  EXPECT_NEAR(rms.square().mean(-1).sub(1).abs().max().item<double>(), 0, 1e-4);
-  EXPECT_NEAR(centred.mean(-1).abs().max().item<double>(), 0, 1e-5);
-  EXPECT_NEAR(centred.square().mean(-1).sub(1).abs().max().item<double>(), 0, 1e-4);
-  EXPECT_TRUE(at::allclose(rms * x.square().mean(-1, true).sqrt(), x, 1e-4, 1e-4));
-}
-
-TEST(Holder, SharesTensorsAndTrainsThem) {
-  const at::Tensor x = at::ones({2});
-  const Holder holder({{"gate", x}});
-  EXPECT_TRUE(x.requires_grad());
-  EXPECT_TRUE(holder.named_parameters()["gate"].is_same(x));
-}
-
 }  // namespace
 }  // namespace lagwise::nn

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "lagwise/nn/parameters.h"
+
 namespace lagwise::nn {
 
 int64_t AttentionState::bytes() const {

@@ -8,14 +8,14 @@
 #include <stdexcept>
 
 #include "lagwise/models/model.h"
-#include "lagwise/train/judged.h"
+#include "lagwise/train/evaluation_mode.h"
 
 namespace lagwise {
 Evaluation evaluate(Model& model, const Task& task, const Draw& draw,
                     const std::string& split, int64_t examples, int64_t batch,
                     const std::function<void(double)>& progress, int64_t length) {
   const c10::NoGradGuard no_graph;
-  const Judged judged(model);
+  const EvaluationMode no_dropout(model);
   const int64_t size = task.size(split, length);
   const int64_t end = examples > 0 ? std::min(examples, size) : size;
   if (end < 1) throw std::invalid_argument("the split '" + split + "' has no examples");

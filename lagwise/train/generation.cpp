@@ -12,7 +12,7 @@
 
 #include "lagwise/core/clock.h"
 #include "lagwise/models/model.h"
-#include "lagwise/train/judged.h"
+#include "lagwise/train/evaluation_mode.h"
 
 namespace lagwise {
 namespace {
@@ -143,7 +143,7 @@ class Writer {
 Written write_on(Model& model, const TokenText* text, const Draw& draw,
                  const Writing& writing, const EachStep& each) {
   const c10::NoGradGuard no_graph;
-  const Judged judged(model);
+  const EvaluationMode no_dropout(model);
   if (writing.prompts.empty() || writing.length < 0)
     throw std::invalid_argument("expected at least one sample and a length from 0 on");
   const auto rows = static_cast<int64_t>(writing.prompts.size());

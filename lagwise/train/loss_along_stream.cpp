@@ -12,7 +12,7 @@
 #include "lagwise/core/clock.h"
 #include "lagwise/models/model.h"
 #include "lagwise/train/evaluation.h"
-#include "lagwise/train/judged.h"
+#include "lagwise/train/evaluation_mode.h"
 #include "lagwise/train/restart.h"
 
 namespace lagwise {
@@ -65,7 +65,7 @@ LossAlongStream loss_along_stream(Model& model, const Task& task, const Draw& dr
                                   const std::string& split, int64_t to, int64_t chunk,
                                   const std::function<void(double)>& progress) {
   const c10::NoGradGuard no_graph;
-  const Judged judged(model);
+  const EvaluationMode no_dropout(model);
   if (to < 1 || chunk < 1)
     throw std::invalid_argument("a stream: expected to >= 1 and chunk >= 1, got " +
                                 std::to_string(to) + " and " + std::to_string(chunk));

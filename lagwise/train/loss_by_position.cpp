@@ -9,7 +9,7 @@
 #include "lagwise/models/model.h"
 #include "lagwise/train/confidence.h"
 #include "lagwise/train/evaluation.h"
-#include "lagwise/train/judged.h"
+#include "lagwise/train/evaluation_mode.h"
 #include "lagwise/train/restart.h"
 
 namespace lagwise {
@@ -192,7 +192,7 @@ LossByPosition loss_by_position(Model& model, const Task& task, const Draw& draw
                                 const std::function<void(double)>& progress,
                                 const std::vector<int64_t>& edges) {
   const c10::NoGradGuard no_graph;
-  const Judged judged(model);
+  const EvaluationMode no_dropout(model);
   if (length < 1)
     throw std::invalid_argument("expected windows of at least 1 token, got " +
                                 std::to_string(length));

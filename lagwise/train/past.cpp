@@ -6,7 +6,7 @@
 #include <charconv>
 #include <stdexcept>
 
-#include "lagwise/train/judged.h"
+#include "lagwise/train/evaluation_mode.h"
 
 namespace lagwise {
 namespace {
@@ -48,7 +48,7 @@ void rehearse_past(Model& model, const Task& task, int64_t multiple, int64_t len
                                 std::to_string(length));
   const Batch batch = task.train_windows(0, 0, 1, (multiple + 1) * length);
   const c10::NoGradGuard no_graph;
-  const Judged judged(model);
+  const EvaluationMode no_dropout(model);
   const auto state = model.start(1, draw);
   const at::Tensor window = batch.tokens.narrow(1, 0, length);
   model.extend(*state, window);
@@ -87,7 +87,7 @@ int64_t PastMultiples::multiple(const Draw& draw) const {
 std::unique_ptr<DecodingState> read_past(Model& model, const at::Tensor& tokens,
                                          int64_t chunk, const Draw& draw) {
   const c10::NoGradGuard no_graph;
-  const Judged judged(model);
+  const EvaluationMode no_dropout(model);
   auto state = model.start(tokens.size(0), draw);
   for (int64_t begin = 0; begin < tokens.size(1); begin += chunk)
     model.extend(*state,

@@ -15,8 +15,8 @@
 #include "lagwise/core/machine.h"
 #include "lagwise/data/formats/fnv1a.h"
 #include "lagwise/models/model.h"
+#include "lagwise/train/evaluation_mode.h"
 #include "lagwise/train/first_nonfinite.h"
-#include "lagwise/train/judged.h"
 #include "lagwise/train/memory_needed.h"
 #include "lagwise/train/schedule.h"
 #include "lagwise/train/threads.h"
@@ -72,7 +72,7 @@ Trainer::Trainer(const Recipe& recipe, const std::string& folder,
 /// position beyond an encoding's table) is refused now.
 void Trainer::rehearse() const {
   const c10::NoGradGuard no_graph;
-  const Judged judged(*model_);
+  const EvaluationMode no_dropout(*model_);
   const Draw draw{recipe_.train.seed, 0};
   model_->loss(task_->train_batch(0, 0, 1), draw);
   check_past(*model_, *task_, past_, recipe_.data.length, draw);
