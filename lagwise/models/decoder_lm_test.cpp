@@ -192,21 +192,28 @@ TEST(DecoderLm, KeepsItsCacheInHalfTheBytesIfAsked) {
 }
 
 TEST(DecoderLm, HasTheSameBitsOnAnyNumberOfThreads) {
-  const auto run = [](int threads) {
+  const auto run = [](const char* attention, int threads) {
     omp_set_num_threads(threads);
-    ModelConfig config = small_model("decoder_lm", "sine_spe", kNormalised);
+    ModelConfig config = small_model("decoder_lm", "sine_spe", attention);
     config.dropout = 0.2;
     const auto model = make_model(config);
     Batch batch = batch_of(random_tokens(2, 33, 11));
     batch.targets = random_tokens(2, 33, 11, 2);
     const Loss loss = model->loss(batch, kDraw);
     loss.sum.backward();
-    return model->named_parameters()["layers.0.attn.q_proj.weight"].grad().clone();
+    std::vector<at::Tensor> gradients;
+    for (const at::Tensor& one : model->parameters())
+      gradients.push_back(one.grad().reshape({-1}));
+    return at::cat(gradients);
   };
   const int before = omp_get_max_threads();
-  const at::Tensor one = run(1);
-  EXPECT_TRUE(one.equal(run(2)));
-  EXPECT_TRUE(one.equal(run(4)));
+  for (const char* attention :
+       {kNormalised, "gated_deltanet", "exact:forget=gated,conv=4"}) {
+    SCOPED_TRACE(attention);
+    const at::Tensor one = run(attention, 1);
+    EXPECT_TRUE(one.equal(run(attention, 2)));
+    EXPECT_TRUE(one.equal(run(attention, 4)));
+  }
   omp_set_num_threads(before);
 }
 
