@@ -55,6 +55,21 @@ class LinearAttention(unittest.TestCase):
             decay = (-torch.rand(*shape, dtype=torch.double)).requires_grad_()
             self.assertTrue(gradcheck(elu1, (self.q, self.k, self.v, decay)))
 
+    def test_gates_and_writing_strengths_have_gradients(self):
+        gates = (-torch.rand(1, 2, 5, dtype=torch.double)).requires_grad_()
+        strengths = (0.2 * torch.rand(1, 2, 5, dtype=torch.double)).requires_grad_()
+
+        def gated(q, k, v, log_decay, write_strength=None):
+            return lagwise.ops.linear_attention(
+                q, k, v, causal=True, denominator="none", log_decay=log_decay,
+                write_strength=write_strength)
+
+        self.assertTrue(gradcheck(gated, (self.q, self.k, self.v, gates)))
+        self.assertTrue(gradcheck(gated, (self.q, self.k, self.v, gates, strengths)))
+        with self.refused("denominator", "write_strength"):
+            lagwise.ops.linear_attention(
+                self.q, self.k, self.v, causal=True, write_strength=strengths)
+
     def test_double_backward_is_refused(self):
         (dq,) = torch.autograd.grad(
             elu1(self.q, self.k, self.v).square().sum(), self.q, create_graph=True)
@@ -105,6 +120,15 @@ class ExactAttention(unittest.TestCase):
                     out = lagwise.ops.exact_attention(q, k, v, causal=True)
                     self.assertTrue(out[0, 0, 2].isnan().all(), (n, dtype, bad))
                     self.assertTrue(out[0, 0, 3:].isfinite().all())
+
+
+    def test_a_bias_per_key_has_gradients(self):
+        q, k, v, bias = draw(1, 2, 5, 3), draw(1, 2, 5, 3), draw(1, 2, 5, 4), draw(1, 2, 5)
+
+        def biased(q, k, v, bias):
+            return lagwise.ops.exact_attention(q, k, v, causal=True, key_bias=bias)
+
+        self.assertTrue(gradcheck(biased, (q, k, v, bias)))
 
 
 class WithoutNumbers(unittest.TestCase):

@@ -13,10 +13,10 @@
 // The names are those of docs/maths/memory.md, section 3. In one chunk of C rows, from
 // the state S before it and the gradient R of the state after it:
 //
-//     E = (I + N diag(b))^-1 (V - diag(g) K S)   errors: what the rows found missing
-//     U = diag(b) E                              what they wrote; N = pairs of keys
-//     dU = P^T dO + diag(t) K R                  P = pairs of queries and keys
-//     W = (I + diag(b) N)^-T dU
+//     errors = (I + M diag(b))^-1 (V - diag(g) K S)    M: pairs of keys, with gates
+//     U = diag(b) errors                               what the rows wrote
+//     dU = P^T dO + diag(t) K R                        P: pairs of queries and keys
+//     W = (I + diag(b) M)^-T dU
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {
@@ -28,7 +28,7 @@ struct Kept {
   int64_t state_size, rows_size, pairs_size;
   T* states;  // [chunks + 1][E / W][D][W]  S before each chunk, and after the last one
   T* errors;  // [chunks][C, E]
-  T* pairs;   // [chunks][C, C]  N
+  T* pairs;   // [chunks][C, C]  M
 
   Kept(const Work<T>& w, int64_t n, Scratch<T>& scratch)
       : state_size(w.panels * w.d * w.width),
@@ -58,8 +58,8 @@ struct Turned {
   T* next;       // [D / W][2 C][W]  U R^T
   T* inverse;    // [C, C]
   T* d_p;        // [C, C]  gradient of P, then with the gates between
-  T* d_n;        // [C, C]  of diag(b) N
-  T* turned_n;   // [C, C]  of N with the gates between, plus its transpose
+  T* d_m;        // [C, C]  of diag(b) M
+  T* turned_m;   // [C, C]  of M with the gates between, plus its transpose
   T* strength;   // [C]
   double shares[kChunk * kChunk];  // what each pair b < a gives to the gates between
 
@@ -72,7 +72,7 @@ struct Turned {
     t = scratch.take(both * e), across = scratch.take(columns);
     past = scratch.take(columns), next = scratch.take(columns);
     inverse = scratch.take(pairs), d_p = scratch.take(pairs);
-    d_n = scratch.take(pairs), turned_n = scratch.take(pairs);
+    d_m = scratch.take(pairs), turned_m = scratch.take(pairs);
     strength = scratch.take(kChunk);
     if (across) std::fill(across, across + columns, T{0});
     if (u) std::fill(u, u + both * e, T{0});
@@ -150,7 +150,7 @@ void keep_chunks(const DeltaInputs<T>& in, Fade<T>& fade, Work<T>& w, Turned<T>&
   }
 }
 
-/// dU and W, and the gradient of the writing strengths: db_a = W_a . E_a.
+/// dU and W, and the gradient of the writing strengths: db_a = W_a . error_a.
 template <class T>
 HWY_NOINLINE void through_writing(const Fade<T>& fade, int64_t begin, int64_t rows,
                                   const T* errors, const T* pairs, const T* r,
@@ -178,18 +178,18 @@ HWY_NOINLINE void through_pairs(const Fade<T>& fade, int64_t rows, const T* pair
                                 Work<T>& w, Turned<T>& c) {
   const int64_t stride = pair_stride<T>();
   lower_products<T>({c.d_out, c.e, 1}, c.t, w.e, rows, c.d_p);
-  lower_products<T>({c.w, c.e, 1}, c.t, w.e, rows, c.d_n);
+  lower_products<T>({c.w, c.e, 1}, c.t, w.e, rows, c.d_m);
   for (int64_t a = 0; a < rows; ++a) {
     T* const d_p = c.d_p + a * stride;
     const T* const gates = fade.within(a);
     for (int64_t b = 0; b < a; ++b) {
-      const T d_n = -c.strength[a] * c.d_n[a * stride + b];
+      const T d_m = -c.strength[a] * c.d_m[a * stride + b];
       c.shares[a * kChunk + b] = static_cast<double>(d_p[b] * w.scores[a * stride + b] +
-                                                     d_n * pairs[a * stride + b]);
+                                                     d_m * pairs[a * stride + b]);
       d_p[b] *= gates[b];
-      c.turned_n[a * stride + b] = c.turned_n[b * stride + a] = gates[b] * d_n;
+      c.turned_m[a * stride + b] = c.turned_m[b * stride + a] = gates[b] * d_m;
     }
-    c.turned_n[a * stride + a] = T{0};
+    c.turned_m[a * stride + a] = T{0};
   }
   clear_above(rows, c.d_p);
 }
@@ -223,7 +223,7 @@ HWY_NOINLINE void through_gates(const Fade<T>& fade, int64_t begin, int64_t rows
 }
 
 /// dQ = diag(g) dO S^T + d_p K, dV = diag(b) W,
-/// dK = d_p^T Q + turned_n K - diag(b g) W S^T + diag(t) U R^T.
+/// dK = d_p^T Q + turned_m K - diag(b g) W S^T + diag(t) U R^T.
 template <class T>
 HWY_NOINLINE void store_rows(const Fade<T>& fade, int64_t begin, int64_t rows,
                              const DeltaGradients<T>& to, Work<T>& w, Turned<T>& c) {
@@ -251,7 +251,7 @@ HWY_NOINLINE void store_rows(const Fade<T>& fade, int64_t begin, int64_t rows,
     }
     multiply<T>({c.d_p, 1, stride}, w.q + first, w.d_padded, w.o, width, rows, rows,
                 true);
-    multiply<T>({c.turned_n, stride, 1}, k, w.d_padded, w.o, width, rows, rows, true);
+    multiply<T>({c.turned_m, stride, 1}, k, w.d_padded, w.o, width, rows, rows, true);
     store_panel(to.k, begin, rows, first, w.factor, w.o);
   }
   for (int64_t first = 0; first < w.e; first += width) {

@@ -109,14 +109,14 @@ TEST(LinearMemory, GatesOfZeroAreNoGates) {
   const Problem p = bare_problem(Rule::gated);
   Problem open = p, none = p;
   open.options.log_decay = at::zeros(p.options.log_decay.sizes(), at::kDouble);
-  none.options.log_decay = {};
+  none.options.log_decay = Tensor();
   EXPECT_TRUE(call(open).out.equal(call(none).out));
   EXPECT_TRUE(call(open).state.s.equal(call(none).state.s));
 }
 
 TEST(LinearMemory, AGateLikeADecayIsThatDecay) {
   Problem gated = bare_problem(Rule::gated), fixed = gated;
-  fixed.options.log_decay = {};
+  fixed.options.log_decay = Tensor();
   fixed.options.decay = at::tensor({-0.25, -0.5, 0.0}, at::kDouble);
   gated.options.log_decay = fixed.options.decay.reshape({1, 3, 1}).expand({2, 3, 33});
   EXPECT_TRUE(call(gated).out.equal(call(fixed).out));
@@ -129,7 +129,7 @@ TEST(LinearMemory, FullStrengthOnOrthonormalKeysOnlyAdds) {
   delta.k = std::get<0>(at::linalg_qr(delta.k.transpose(-1, -2))).transpose(-1, -2);
   delta.options.write_strength = at::zeros({1, 2, 20}, at::kDouble) + 1;
   Problem add = delta;
-  add.options.write_strength = {};
+  add.options.write_strength = Tensor();
   expect_near(call(delta).out, call(add).out, 1e-13);
   expect_near(call(delta).state.s, call(add).state.s, 1e-13);
 }
@@ -214,13 +214,13 @@ TEST(LinearMemory, RefusesWhatHasNoMeaning) {
   expect_refused(o, "expected log_decay [B, H, N] = [2, 3, 5], got [2, 3, 4]");
   o.log_decay = rows.to(at::kFloat);
   expect_refused(o, "expected log_decay of the same type as q");
-  o.log_decay = {};
+  o.log_decay = Tensor();
   o.write_strength = rows;
   expect_refused(o, "expected denominator 'none' with write_strength, got 'same'");
   o.denominator = "none";
   o.decay = at::zeros({3, 4}, at::kDouble);
   expect_refused(o, "expected decay [H] with write_strength, got one per channel");
-  o.decay = {};
+  o.decay = Tensor();
   o.causal = false;
   expect_refused(o, "expected no write_strength in full attention");
   o.causal = true;
@@ -252,7 +252,7 @@ TEST(LinearMemory, GatesGoTogetherWithLogScale) {
       *t = t->detach().set_requires_grad(true);
     const Tensor c = x.options.log_scale;
     Tensor k = x.k;
-    if (in_keys) k = k * c.exp().unsqueeze(-1), x.options.log_scale = {};
+    if (in_keys) k = k * c.exp().unsqueeze(-1), x.options.log_scale = Tensor();
     const Tensor out = linear_attention(x.q, k, x.v, x.options);
     auto all = torch::autograd::grad({out}, {x.q, x.k, x.v, x.options.log_decay, c},
                                      {x.grad_out});
