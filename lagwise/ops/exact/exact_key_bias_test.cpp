@@ -43,7 +43,9 @@ TEST(ExactKeyBias, OfMinusInfinityHidesAKey) {
     const bool by_key = all.size(2) > plain[i].value.size(2);
     EXPECT_LE(testing::distance(by_key ? less(all) : all, plain[i].value), 1e-13)
         << ours[i].name;
-    if (by_key) EXPECT_EQ(testing::largest(all.select(2, 7)), 0.0);
+    if (by_key) {
+      EXPECT_EQ(testing::largest(all.select(2, 7)), 0.0);
+    }
   }
 }
 
