@@ -128,7 +128,7 @@ class ExactAttention(unittest.TestCase):
         def biased(q, k, v, bias):
             return lagwise.ops.exact_attention(q, k, v, causal=True, key_bias=bias)
 
-        self.assertTrue(gradcheck(biased, (q, k, v, bias)))
+        self.assertTrue(gradcheck(biased, (q, k, v, bias), check_undefined_grad=False))
 
 
 class WithoutNumbers(unittest.TestCase):
