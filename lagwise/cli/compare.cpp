@@ -218,7 +218,8 @@ void add_grid_options(CLI::App& verb, CompareFlags& flags) {
   verb.add_option("--encodings", flags.request.encodings,
                   "With each of these, such as \"none;lrpe:p={identity,odd_even}\"");
   verb.add_option("--attention", flags.request.attentions,
-                  "And each of these, such as \"linear:map=elu1;exact\"");
+                  "And each of these, such as \"linear:map=elu1;exact\"; | parts the "
+                  "layers of one, such as \"3*gated_deltanet|exact:window=64\"");
   verb.add_option("--past", flags.request.pasts,
                   "And each of these train.past, such as \"0;0,0,1,3\": a twin "
                   "without a past beside those with one");

@@ -43,13 +43,16 @@ class Header {
     }
     skip_blanks();
     if (at_ != text_.size()) fail("nothing but blanks after the header");
-    if (!type_ || !ordered_ || !shape_)
+    if (!type_ || !by_column_ || !shape_)
       fail("a header with 'descr', 'fortran_order' and 'shape'");
     NpyArray array;
     array.type = *type_;
     array.shape = std::move(*shape_);
     return array;
   }
+
+  /// Whether the first index runs fastest: NumPy's Fortran order.
+  bool by_column() const { return *by_column_; }
 
  private:
   void read_entry() {
@@ -58,7 +61,7 @@ class Header {
     expect(':', "':' after a key");
     if (key == "descr" && !type_) {
       read_type();
-    } else if (key == "fortran_order" && !ordered_) {
+    } else if (key == "fortran_order" && !by_column_) {
       read_order();
     } else if (key == "shape" && !shape_) {
       read_shape();
@@ -82,10 +85,11 @@ class Header {
 
   void read_order() {
     skip_blanks();
-    if (!text_.substr(at_).starts_with("False"))
-      fail("fortran_order False: elements row by row");
-    at_ += 5;
-    ordered_ = true;
+    const std::string_view rest = text_.substr(at_);
+    if (!rest.starts_with("False") && !rest.starts_with("True"))
+      fail("fortran_order True or False");
+    by_column_ = rest.starts_with("True");
+    at_ += *by_column_ ? 4 : 5;
   }
 
   void read_shape() {
@@ -151,7 +155,7 @@ class Header {
   const std::string& file_;
   size_t at_ = 0;
   std::optional<NpyType> type_;
-  bool ordered_ = false;
+  std::optional<bool> by_column_;
   std::optional<std::vector<int64_t>> shape_;
 };
 
@@ -169,6 +173,26 @@ size_t little_endian(std::string_view bytes, size_t at, size_t width) {
   for (size_t i = 0; i < width; ++i)
     value |= static_cast<size_t>(static_cast<unsigned char>(bytes[at + i])) << (8 * i);
   return value;
+}
+
+/// Elements whose first index runs fastest, with the last one running fastest.
+std::string row_by_row(std::string_view elements, const NpyArray& array) {
+  const auto item = static_cast<size_t>(array.item_size());
+  std::vector<int64_t> index(array.shape.size(), 0), step(array.shape.size(), 1);
+  for (size_t axis = 1; axis < step.size(); ++axis)
+    step[axis] = step[axis - 1] * array.shape[axis - 1];
+  std::string rows;
+  rows.reserve(elements.size());
+  for (int64_t i = 0, from = 0; i < array.numel(); ++i) {
+    rows += elements.substr(static_cast<size_t>(from) * item, item);
+    for (size_t axis = index.size(); axis-- > 0;) {
+      from += step[axis];
+      if (++index[axis] < array.shape[axis]) break;
+      from -= index[axis] * step[axis];
+      index[axis] = 0;
+    }
+  }
+  return rows;
 }
 
 }  // namespace
@@ -199,14 +223,16 @@ NpyArray parse_npy(std::string_view contents, const std::string& file) {
   if (length > contents.size() - begin)
     refuse(length_at, "a header that ends inside the file");
 
-  NpyArray array = Header(contents.substr(begin, length), begin, file).read();
+  Header header(contents.substr(begin, length), begin, file);
+  NpyArray array = header.read();
   const std::string_view elements = contents.substr(begin + length);
   const std::optional<int64_t> bytes = byte_count(array);
   if (!bytes) refuse(begin, "a shape of fewer than 2^63 bytes");
   if (*bytes != static_cast<int64_t>(elements.size()))
     refuse(begin + length, std::to_string(*bytes) + " bytes of elements, found " +
                                std::to_string(elements.size()));
-  array.bytes = elements;
+  array.bytes =
+      header.by_column() ? row_by_row(elements, array) : std::string(elements);
   return array;
 }
 

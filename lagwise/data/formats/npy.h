@@ -18,8 +18,9 @@ std::string_view name_of(NpyType type);
 ///     file  = "\x93NUMPY" major minor length header elements
 ///     header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 7), }" ... "\n"
 ///
-/// Read are versions 1 and 2 (they differ in the width of `length`), row by row
-/// ("C order"), of the types above. All else is a DataError that names the byte.
+/// Read are versions 1 and 2 (they differ in the width of `length`), row by row or column
+/// by column ("Fortran order"), of the types above. All else is a DataError that names the
+/// byte.
 struct NpyArray {
   NpyType type = NpyType::float64;
   std::vector<int64_t> shape;  ///< empty: a single number

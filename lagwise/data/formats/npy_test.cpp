@@ -72,6 +72,23 @@ TEST(Npy, ReadsEveryTypeItNames) {
   }
 }
 
+TEST(Npy, ReadsColumnsAsRows) {
+  // [2, 3, 2] with element (i, j, k) = 100 i + 10 j + k, the first index fastest.
+  std::vector<double> stored, want;
+  for (int k = 0; k < 2; ++k)
+    for (int j = 0; j < 3; ++j)
+      for (int i = 0; i < 2; ++i) stored.push_back(100 * i + 10 * j + k);
+  for (int i = 0; i < 2; ++i)
+    for (int j = 0; j < 3; ++j)
+      for (int k = 0; k < 2; ++k) want.push_back(100 * i + 10 * j + k);
+  const std::string header = "{'descr': '<f8', 'fortran_order': True, 'shape': ";
+  EXPECT_EQ(parse_npy(npy(header + "(2, 3, 2), }", bytes_of(stored)), "x").bytes,
+            bytes_of(want));
+  EXPECT_EQ(parse_npy(npy(header + "(12,), }", bytes_of(stored)), "x").bytes,
+            bytes_of(stored));
+  EXPECT_EQ(parse_npy(npy(header + "(3, 0, 2), }", ""), "x").bytes, "");
+}
+
 TEST(Npy, ReadsKeysInAnyOrderANumberAndAnEmptyArray) {
   const NpyArray number = parse_npy(
       npy("{\"shape\": (), 'fortran_order':False,'descr':'<i4'}", "abcd"), "x");
@@ -107,8 +124,8 @@ TEST(Npy, NamesTheByteOfAFaultInTheHeader) {
             "byte 11: expected 'descr', 'fortran_order' and 'shape', each once");
   EXPECT_EQ(header_fault("{'descr': '<f8', 'descr': '<f8'"),
             "byte 27: expected 'descr', 'fortran_order' and 'shape', each once");
-  EXPECT_EQ(header_fault("{'fortran_order': True"),
-            "byte 28: expected fortran_order False: elements row by row");
+  EXPECT_EQ(header_fault("{'fortran_order': Maybe"),
+            "byte 28: expected fortran_order True or False");
   EXPECT_EQ(header_fault("{'descr': '<f8'}"),
             "byte 26: expected a header with 'descr', 'fortran_order' and 'shape'");
   EXPECT_EQ(header_fault(kSquare + "x"),
