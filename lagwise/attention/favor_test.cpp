@@ -93,7 +93,8 @@ double leak(const Attention& attention, const Tensor& last_key) {
 }
 
 TEST(Favor, DoesNotLeakTheFutureAsPublicCodeDoes) {
-  const LinearAttention ours("linear:map=favor:features=6", {2, 4, 3});
+  const LinearAttention ours("linear:map=favor:features=6",
+                             {.heads = 2, .dim = 4, .value_dim = 3});
   const Tensor w =
       ours.map().directions({.seed = 1}, 0, 4, at::TensorOptions(at::kDouble));
   const auto public_code = [&](const Problem& p) {

@@ -89,10 +89,10 @@ at::Tensor without_length(const at::Tensor& x) {
 
 }  // namespace
 
-LinearAttention::LinearAttention(std::string_view text, const AttentionShape& shape)
+LinearAttention::LinearAttention(std::string_view text, const HeadShape& shape)
     : LinearAttention(checked_name(text), shape) {}
 
-LinearAttention::LinearAttention(Spec spec, const AttentionShape& shape)
+LinearAttention::LinearAttention(Spec spec, const HeadShape& shape)
     : map_(nested_map(spec)), norm_(spec, shape.heads, shape.value_width()) {
   memory_ = take_memory_options(spec, /*state=*/true);
   divides_ = spec.take_choice("denominator", "auto", {"auto", "none"}) == "auto" &&

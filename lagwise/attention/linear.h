@@ -9,18 +9,11 @@
 #include "lagwise/attention/memory_options.h"
 #include "lagwise/attention/output_norm.h"
 #include "lagwise/ops/encoded.h"
+#include "lagwise/ops/head_shape.h"
 #include "lagwise/ops/linear_attention.h"
 #include "lagwise/ops/parameters.h"
 
 namespace lagwise {
-
-/// The heads that attention is made for.
-struct AttentionShape {
-  int64_t heads = 1;
-  int64_t dim = 1;        ///< D, of queries and keys
-  int64_t value_dim = 0;  ///< E; 0: dim
-  int64_t value_width() const { return value_dim > 0 ? value_dim : dim; }
-};
 
 /// What one call of linear attention attends over.
 struct LinearInputs {
@@ -70,7 +63,7 @@ class LinearAttention {
   using Side = FeatureMap::Side;
 
   /// std::invalid_argument says what was wrong and lists what is legal.
-  LinearAttention(std::string_view text, const AttentionShape& shape);
+  LinearAttention(std::string_view text, const HeadShape& shape);
 
   const FeatureMap& map() const { return *map_; }
 
@@ -125,7 +118,7 @@ class LinearAttention {
   at::Tensor q_bias_, k_bias_;  // [H, D]
   std::vector<Spec::Option> options_;
 
-  LinearAttention(Spec spec, const AttentionShape& shape);
+  LinearAttention(Spec spec, const HeadShape& shape);
 };
 
 }  // namespace lagwise

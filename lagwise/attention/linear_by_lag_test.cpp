@@ -30,7 +30,7 @@ struct Case {
 };
 
 LinearAttention attention_of(const char* text) {
-  return LinearAttention(text, {kHeads, kDim, 3});
+  return LinearAttention(text, {.heads = kHeads, .dim = kDim, .value_dim = 3});
 }
 
 TEST(LinearByLag, WeighsEachPairByItsLag) {

@@ -14,7 +14,7 @@ using at::Tensor;
 using ops::testing::distance;
 using Side = FeatureMap::Side;
 
-constexpr AttentionShape kShape = {.heads = 2, .dim = 4, .value_dim = 3};
+constexpr HeadShape kShape = {.heads = 2, .dim = 4, .value_dim = 3};
 
 Tensor normal(at::IntArrayRef shape, uint64_t seed) {
   return ops::testing::Random(seed).normal(shape);

@@ -11,21 +11,10 @@
 
 #include "lagwise/core/spec.h"
 #include "lagwise/ops/encoded.h"
+#include "lagwise/ops/head_shape.h"
 #include "lagwise/ops/parameters.h"
 
 namespace lagwise {
-
-/// The attention an encoding is made for.
-struct HeadShape {
-  int64_t heads = 1;
-  int64_t dim = 1;        ///< D, of queries and keys
-  int64_t model_dim = 0;  ///< C, of the input; 0: heads * dim
-  int64_t value_dim = 0;  ///< E, of values; 0: dim
-  uint64_t seed = 0;      ///< of initial parameters
-
-  int64_t model_width() const { return model_dim > 0 ? model_dim : heads * dim; }
-  int64_t value_width() const { return value_dim > 0 ? value_dim : dim; }
-};
 
 /// What an encoding can do and how attention must treat it.
 struct Traits {

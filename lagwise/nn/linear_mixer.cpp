@@ -83,8 +83,7 @@ class LinearMixer : public Mixer {
  public:
   LinearMixer(std::string_view text, const MixerPlace& place,
               std::shared_ptr<Encoding> encoding, Layer layer)
-      : attention_(text,
-                   {place.shape.heads, place.shape.dim, place.shape.value_width()}),
+      : attention_(text, place.shape),
         place_(place),
         encoding_(std::move(encoding)),
         layer_(std::move(layer)) {
