@@ -50,7 +50,8 @@ Rows random_rows(int64_t n, int64_t m, int64_t d, int64_t e,
 /// One layer as nn/ will run it, without an encoding.
 struct Layer {
   Layer(const std::string& text, const Rows& rows)
-      : attention(text, {3, rows.q.size(3), rows.v.size(3)}),
+      : attention(text,
+                  {.heads = 3, .dim = rows.q.size(3), .value_dim = rows.v.size(3)}),
         directions(attention.map().directions({.seed = 5}, 0, rows.q.size(3),
                                               rows.q.options())) {
     for (auto& [name, handle] : attention.parameters())

@@ -28,7 +28,8 @@ LayerText read_layer_text(std::string_view what, const std::string& item) {
   const auto [stop, error] = std::from_chars(item.data(), end, read.count);
   const size_t spec = item.find_first_not_of(' ', star + 1);
   const bool whole =
-      error == std::errc() && item.find_first_not_of(' ', stop - item.data()) == star;
+      error == std::errc() &&
+      item.find_first_not_of(' ', static_cast<size_t>(stop - item.data())) == star;
   if (!whole || read.count < 1 || read.count > kMost || spec == item.npos)
     refuse_layers(what, "a count from 1 to " + std::to_string(kMost) +
                             " and a text around '*', got '" + item + "'");
