@@ -7,7 +7,8 @@ namespace lagwise {
 /// A model in evaluation mode for as long as this lives: no dropout.
 class EvaluationMode {
  public:
-  explicit EvaluationMode(Model& model) : model_(model), training_(model.is_training()) {
+  explicit EvaluationMode(Model& model)
+      : model_(model), training_(model.is_training()) {
     model_.eval();
   }
   ~EvaluationMode() { model_.train(training_); }
