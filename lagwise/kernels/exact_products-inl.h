@@ -31,8 +31,9 @@ HWY_INLINE Range rows_meeting(const ExactTile& t, int64_t lo, int64_t hi,
                               int64_t slant) {
   Range rows = {0, t.rows};
   if (t.whole && slant == kByKey) return rows;
-  const auto meets = [&](int64_t a) {
-    return t.seen[a].lo < hi + slant * a && t.seen[a].hi > lo + slant * a;
+  const auto meets = [&](int64_t a) {  // a row that sees nothing of the tile never does
+    const Range seen = t.seen[a];
+    return !seen.empty() && seen.lo < hi + slant * a && seen.hi > lo + slant * a;
   };
   while (!rows.empty() && !meets(rows.lo)) ++rows.lo;
   while (!rows.empty() && !meets(rows.hi - 1)) --rows.hi;

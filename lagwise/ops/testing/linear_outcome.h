@@ -101,7 +101,10 @@ inline void expect_same_bits(const Outcome& got, const Outcome& expected) {
   for (size_t i = 0; i < got.size(); ++i) {
     ASSERT_EQ(got[i].value.defined(), expected[i].value.defined());
     if (!got[i].value.defined()) continue;
-    EXPECT_TRUE(got[i].value.equal(expected[i].value)) << got[i].name;
+    EXPECT_TRUE(got[i].value.equal(expected[i].value))
+        << got[i].name << " is off by " << distance(got[i].value, expected[i].value)
+        << " in " << (got[i].value != expected[i].value).sum().item<int64_t>()
+        << " of " << got[i].value.numel();
   }
 }
 
