@@ -54,7 +54,7 @@ Batch MadeSequences::made_batch(int64_t step, int64_t micro_step, int64_t size,
                                 int64_t length) const {
   std::vector<MadeSequence> rows;
   for (int64_t row = 0; row < size; ++row)
-    rows.push_back(make(row_dice(seed_, step, micro_step, row), length));
+    rows.push_back(make_for_training(row_dice(seed_, step, micro_step, row), length));
   return batch_of_made(rows);
 }
 

@@ -32,6 +32,10 @@ class MadeSequences : public Task {
   virtual int64_t vocabulary() const = 0;
   /// The sequence of `length` tokens that these dice make.
   virtual MadeSequence make(data::Dice dice, int64_t length) const = 0;
+  /// One to train on; others than those a model is judged by if the task says so.
+  virtual MadeSequence make_for_training(data::Dice dice, int64_t length) const {
+    return make(dice, length);
+  }
 
   /// Rows of one micro-step, of any length.
   Batch made_batch(int64_t step, int64_t micro_step, int64_t size,

@@ -83,7 +83,38 @@ TEST(MarkovTask, KnowsWhatALongerPastIsWorth) {
   EXPECT_NEAR(ideal.source.mean().item<double>(), 2.3807, 0.03);
 }
 
+/// The share of steps that go where most steps from the same symbol go.
+double certainty(const Batch& batch, int64_t symbols) {
+  double usual = 0, all = 0;
+  for (int64_t b = 0; b < batch.tokens.size(0); ++b)
+    for (int64_t x = 0; x < symbols; ++x) {
+      const at::Tensor after = batch.targets[b].masked_select(batch.tokens[b] == x);
+      if (after.numel() == 0) continue;
+      usual += after.bincount({}, symbols).max().item<double>();
+      all += static_cast<double>(after.numel());
+    }
+  return usual / all;
+}
+
+TEST(MarkovTask, SharpensWhatItTrainsOnAndNothingElse) {
+  const auto plain = make_task(markov_config(":symbols=4", 400));
+  const auto sharp = make_task(markov_config(":symbols=4,sharpen=8", 400));
+  EXPECT_TRUE(at::equal(sharp->eval_batch("valid", 0, 8).tokens,
+                        plain->eval_batch("valid", 0, 8).tokens));
+  EXPECT_TRUE(at::equal(sharp->ideal("test", 0, 8)->source,
+                        plain->ideal("test", 0, 8)->source));
+  EXPECT_LT(certainty(plain->train_batch(0, 0, 32), 4), 0.6);
+  EXPECT_GT(certainty(sharp->train_batch(0, 0, 32), 4), 0.75);
+  const Batch window = sharp->train_batch(7, 1, 3);
+  EXPECT_TRUE(at::equal(sharp->train_windows(7, 1, 3, 900).tokens.slice(1, 0, 400),
+                        window.tokens));
+}
+
 TEST(MarkovTask, SaysWhatItCannotDo) {
+  for (const char* value : {"0.5", "101"})
+    EXPECT_THAT(
+        refusal([&] { make_task(markov_config(std::string(":sharpen=") + value)); }),
+        HasSubstr("markov: sharpen: expected a number from 1 to 100"));
   EXPECT_THAT(refusal([&] { make_task(markov_config(":symbols=1")); }),
               HasSubstr("markov: symbols: expected 2 to 1024, got 1"));
   EXPECT_THAT(refusal([&] { make_task(markov_config(":sybols=4")); }),
