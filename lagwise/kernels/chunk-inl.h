@@ -22,8 +22,9 @@ namespace lagwise::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Rows of a chunk. With longer chunks there are more pairs inside each, but the state
-// is read and written less often: between 16 and 32 rows the time hardly changes.
-constexpr int64_t kChunk = 16;
+// is read and written less often: between 16 and 32 rows the time hardly changes, but
+// where a panel has 32 columns (AVX-512) pairs of 16 would fill half of one.
+constexpr int64_t kChunk = HWY_MAX_BYTES >= 64 ? 32 : 16;
 constexpr int64_t kPlainChunk = 64;  // of absorb and read_state, without pairs
 
 /// The scratch of one pass. C rows of a chunk (room for the longest), D and E the
@@ -280,10 +281,17 @@ HWY_INLINE void lower_products(Left<T> x, const T* y_t, int64_t depth, int64_t r
 template <class T>
 HWY_INLINE void fade_pairs(const Fade<T>& fade, int64_t rows, T* scores) {
   const int64_t width = panel_width<T>(), stride = round_up(kChunk, width);
+  const hn::ScalableTag<T> tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
   for (int64_t a = 0; a < rows; ++a) {
-    T* row = scores + a * stride;
-    std::fill(row + a + 1, row + round_up(a + 1, width), T{0});
-    if (fade.by_row) scale_by(row, fade.within(a), a + 1);
+    T* const row = scores + a * stride;
+    const T* const within = fade.by_row ? fade.within(a) : nullptr;
+    for (int64_t b = 0; b < round_up(a + 1, width); b += lanes) {
+      auto x = hn::LoadU(tag, row + b);
+      if (within && b <= a) x = hn::Mul(x, hn::LoadU(tag, within + b));
+      x = hn::IfThenElseZero(first_lanes(tag, a + 1 - b), x);
+      hn::StoreU(x, tag, row + b);
+    }
   }
 }
 

@@ -16,6 +16,11 @@
 // distance between a pair and its question grows, with the median near the square root
 // of S for power near 0, near S / 2 for power = 1.
 //
+// Among many pairs training may stay for long at guessing one of the values it has seen.
+// With `fewest` = F < K a training sequence has F to K pairs, drawn evenly: two pairs
+// tell at once which key goes with which value, and what is learned from them serves the
+// others. What a model is judged by (valid and test) always has K.
+//
 // Paper  Arora et al., "Zoology: Measuring and Improving Recall in Efficient Language
 //        Models", 2023, whose noise may also be keys and values.
 
@@ -33,6 +38,7 @@ constexpr const char* kRecallTask = "recall";
 
 struct RecallOptions {
   int64_t pairs, symbols;  // of keys, of values and of noise: `symbols` each
+  int64_t fewest;          // pairs of a training sequence, at least
   double power;
 };
 
@@ -96,8 +102,20 @@ class Recall : public MadeSequences {
   int64_t vocabulary() const override { return 3 * recall_.symbols; }
 
   MadeSequence make(data::Dice dice, int64_t length) const override {
+    return make(recall_.pairs, dice, length);
+  }
+
+  MadeSequence make_for_training(data::Dice dice, int64_t length) const override {
+    const int64_t choices = recall_.pairs - recall_.fewest + 1;
+    if (choices == 1) return make(recall_.pairs, dice, length);
+    const int64_t more = dice.pick(static_cast<int>(choices));
+    return make(recall_.fewest + more, dice, length);
+  }
+
+ private:
+  MadeSequence make(int64_t pairs, data::Dice& dice, int64_t length) const {
     check_length(length);
-    const int64_t pairs = recall_.pairs, symbols = recall_.symbols;
+    const int64_t symbols = recall_.symbols;
     const std::vector<int64_t> keys = some_of(symbols, pairs, dice);
     const std::vector<int64_t> values = some_of(symbols, pairs, dice);
     const std::vector<int64_t> slots =
@@ -114,7 +132,6 @@ class Recall : public MadeSequences {
     return made;
   }
 
- private:
   /// As many slots as questions, at least.
   void check_length(int64_t length) const {
     if (length < 4 * recall_.pairs)
@@ -138,6 +155,11 @@ std::unique_ptr<Task> make_recall(const TaskConfig& config, Spec& options) {
     throw std::invalid_argument(
         "recall: pairs: expected 1 to symbols = " + std::to_string(recall.symbols) +
         ", got " + std::to_string(recall.pairs));
+  recall.fewest = options.take("fewest", recall.pairs);
+  if (recall.fewest < 1 || recall.fewest > recall.pairs)
+    throw std::invalid_argument(
+        "recall: fewest: expected 1 to pairs = " + std::to_string(recall.pairs) +
+        ", got " + std::to_string(recall.fewest));
   if (!(recall.power > 0 && recall.power <= 16))
     throw std::invalid_argument("recall: power: expected above 0 and up to 16, got " +
                                 std::to_string(recall.power));

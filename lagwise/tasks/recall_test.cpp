@@ -57,6 +57,20 @@ TEST(RecallTask, AsksForEveryKeyOnceAndNothingElse) {
       EXPECT_EQ(expect_questions_fit(batch, row, 5, 9).size(), 5u);
 }
 
+TEST(RecallTask, TrainsOnFewerPairsAndIsJudgedByAll) {
+  const auto task = make_task(recall_config(":pairs=5,fewest=2,symbols=9", 43));
+  const Batch batch = task->train_batch(0, 0, 60);
+  std::set<size_t> counts;
+  for (int64_t row = 0; row < 60; ++row) {
+    const int64_t pairs = batch.targets[row].ge(0).sum().item<int64_t>();
+    counts.insert(expect_questions_fit(batch, row, pairs, 9).size());
+  }
+  EXPECT_EQ(counts, (std::set<size_t>{2, 3, 4, 5}));
+  const auto all = make_task(recall_config(":pairs=5,symbols=9", 43));
+  EXPECT_TRUE(at::equal(task->eval_batch("test", 0, 9).tokens,
+                        all->eval_batch("test", 0, 9).tokens));
+}
+
 /// The middle of all slots in which a question stands.
 int64_t median_slot(const Task& task, int64_t length) {
   std::vector<int64_t> slots;
@@ -104,6 +118,8 @@ TEST(RecallTask, SaysWhatItCannotDo) {
   EXPECT_THAT(said("", 63), HasSubstr("at least 4 pairs = 64 tokens, got 63"));
   EXPECT_THAT(said(":pairs=9,symbols=8"),
               HasSubstr("pairs: expected 1 to symbols = 8"));
+  EXPECT_THAT(said(":pairs=4,fewest=5"),
+              HasSubstr("fewest: expected 1 to pairs = 4, got 5"));
   EXPECT_THAT(said(":symbols=0"), HasSubstr("symbols: expected 1 to 65536, got 0"));
   EXPECT_THAT(said(":power=0"), HasSubstr("power: expected above 0"));
   const auto task = make_task(recall_config());

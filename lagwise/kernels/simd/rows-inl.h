@@ -39,16 +39,59 @@ HWY_INLINE void load_panel(const Map& map, const T* from, T factor, T* to) {
              to);
 }
 
-/// One panel of a row with any step and 0 <= cols <= width, then zeros.
+/// The first `count` lanes; all, or none, where there are not as many.
+template <class Tag>
+HWY_INLINE hn::Mask<Tag> first_lanes(Tag tag, int64_t count) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  return hn::FirstN(tag, static_cast<size_t>(std::clamp<int64_t>(count, 0, lanes)));
+}
+
+/// from[0, count), then zeros: nothing past `count` is touched.
+template <class Tag, class T = hn::TFromD<Tag>>
+HWY_INLINE hn::Vec<Tag> load_some(Tag tag, const T* from, int64_t count) {
+  if (count >= static_cast<int64_t>(hn::Lanes(tag))) return hn::LoadU(tag, from);
+  if (count <= 0) return hn::Zero(tag);
+#if HWY_MEM_OPS_MIGHT_FAULT
+  T copy[hn::MaxLanes(tag)] = {};
+  std::copy_n(from, count, copy);
+  return hn::LoadU(tag, copy);
+#else
+  return hn::MaskedLoad(first_lanes(tag, count), tag, from);
+#endif
+}
+
+/// to[0, count) = x, and nothing past it.
+template <class Tag, class T = hn::TFromD<Tag>>
+HWY_INLINE void store_some(Tag tag, hn::Vec<Tag> x, int64_t count, T* to) {
+  if (count >= static_cast<int64_t>(hn::Lanes(tag))) return hn::StoreU(x, tag, to);
+  if (count <= 0) return;
+#if HWY_MEM_OPS_MIGHT_FAULT
+  T copy[hn::MaxLanes(tag)];
+  hn::StoreU(x, tag, copy);
+  std::copy_n(copy, count, to);
+#else
+  hn::BlendedStore(x, first_lanes(tag, count), tag, to);
+#endif
+}
+
+/// One panel of a row with any step and 0 <= cols <= width, then zeros, which phi(0)
+/// need not be.
 template <class T, class Map>
 HWY_INLINE void load_ragged_panel(const Map& map, const T* from, int64_t step,
                                   int64_t cols, T factor, T* to) {
   const hn::ScalableTag<T> tag;
-  store_pair(tag, hn::Zero(tag), hn::Zero(tag), to);
-  if (cols == 0) return;
-  for (int64_t j = 0; j < cols; ++j) to[j] = from[j * step];
-  load_panel(map, to, factor, to);
-  std::fill(to + cols, to + panel_width<T>(), T{0});  // phi(0) need not be 0
+  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+  if (cols == 0) return store_pair(tag, hn::Zero(tag), hn::Zero(tag), to);
+  if (step != 1) {
+    for (int64_t j = 0; j < cols; ++j) to[j] = from[j * step];
+    from = to;
+  }
+  const auto f = hn::Set(tag, factor);
+  const auto left = hn::Mul(map.value(tag, load_some(tag, from, cols)), f);
+  const auto right =
+      hn::Mul(map.value(tag, load_some(tag, from + lanes, cols - lanes)), f);
+  store_pair(tag, hn::IfThenElseZero(first_lanes(tag, cols), left),
+             hn::IfThenElseZero(first_lanes(tag, cols - lanes), right), to);
 }
 
 /// Where a block of rows goes: element (i, j) to
@@ -221,7 +264,6 @@ HWY_NOINLINE void store_panel(const Sink<T>& sink, int64_t begin, int64_t count,
   const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
   const int64_t all = sink.out.data ? sink.out.cols : sink.at.cols;
   const int64_t width = 2 * lanes, cols = std::min(width, all - first);
-  const bool whole = cols == width && sink.out.col_step == 1;
   if (takes_whole(sink, first))
     return store_whole_panel(sink.out, begin, count, first, factor, x);
   T copy[2 * hn::MaxLanes(tag)] = {};
@@ -232,8 +274,12 @@ HWY_NOINLINE void store_panel(const Sink<T>& sink, int64_t begin, int64_t count,
       auto right = hn::Mul(hn::LoadU(tag, x + lanes), f);
       if (sink.at.data) {
         const T* at = sink.at.row(i) + first * sink.at.col_step;
-        if (cols < width || sink.at.col_step != 1) {
+        if (sink.at.col_step != 1) {
           for (int64_t j = 0; j < cols; ++j) copy[j] = at[j * sink.at.col_step];
+          at = copy;
+        } else if (cols < width) {
+          store_pair(tag, load_some(tag, at, cols),
+                     load_some(tag, at + lanes, cols - lanes), copy);
           at = copy;
         }
         if (sink.moment) gather_moment(map, at, x, cols, sink.moment + first);
@@ -242,8 +288,12 @@ HWY_NOINLINE void store_panel(const Sink<T>& sink, int64_t begin, int64_t count,
       }
       if (!sink.out.data) continue;
       T* const row = sink.out.row(i) + first * sink.out.col_step;
-      store_pair(tag, left, right, whole ? row : x);
-      if (whole) continue;
+      if (sink.out.col_step == 1) {
+        store_some(tag, left, cols, row);
+        store_some(tag, right, cols - lanes, row + lanes);
+        continue;
+      }
+      store_pair(tag, left, right, x);
       for (int64_t j = 0; j < cols; ++j) row[j * sink.out.col_step] = x[j];
     }
   });
