@@ -1,7 +1,6 @@
 #include "lagwise/nn/block.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/gelu.h>
 
 #include <cmath>
 
@@ -35,25 +34,29 @@ Block::Block(const BlockConfig& config, std::shared_ptr<Encoding> encoding,
 
 at::Tensor Block::add(const at::Tensor& x, const std::shared_ptr<Norm>& norm,
                       const Pass& pass, int64_t which, const Inner& inner) const {
-  const at::Tensor y = inner(pre_norm_ ? norm->forward(x) : x);
-  const at::Tensor sum = x + dropout(y, pass.dropout, pass.draw, place_ + which);
+  const at::Tensor y = pre_norm_ ? norm->forward(x) : x;
+  const at::Tensor sum = pass.dropout == 0 ? inner(y, x)
+                                           : x + dropout(inner(y, {}), pass.dropout,
+                                                         pass.draw, place_ + which);
   return pre_norm_ ? sum : norm->forward(sum);
 }
 
-at::Tensor Block::feed_forward(const at::Tensor& x) const {
-  return ff_out_->forward(at::gelu(ff_in_->forward(x)));
+at::Tensor Block::feed_forward(const at::Tensor& y, const at::Tensor& start) const {
+  return ops::feed_forward(y, ff_in_->weights(), ff_out_->weights(), start);
 }
 
 at::Tensor Block::forward(at::Tensor x, const Pass& pass, const at::Tensor& other,
                           const Pass* cross_pass) {
-  x = add(x, attn_norm_, pass, 0,
-          [&](const at::Tensor& y) { return attn_->forward(y, y, pass); });
+  x = add(x, attn_norm_, pass, 0, [&](const at::Tensor& y, const at::Tensor& start) {
+    return attn_->forward(y, y, pass, start);
+  });
   if (cross_)
-    x = add(x, cross_norm_, pass, 1, [&](const at::Tensor& y) {
-      return cross_->forward(y, other, *cross_pass);
+    x = add(x, cross_norm_, pass, 1, [&](const at::Tensor& y, const at::Tensor& start) {
+      return cross_->forward(y, other, *cross_pass, start);
     });
-  return add(x, ff_norm_, pass, 2,
-             [&](const at::Tensor& y) { return feed_forward(y); });
+  return add(x, ff_norm_, pass, 2, [&](const at::Tensor& y, const at::Tensor& start) {
+    return feed_forward(y, start);
+  });
 }
 
 BlockState Block::start(int64_t batch, const at::Tensor& other,
@@ -65,14 +68,16 @@ BlockState Block::start(int64_t batch, const at::Tensor& other,
 
 at::Tensor Block::extend(BlockState& state, at::Tensor x, const Pass& pass,
                          const Pass* cross_pass) {
-  x = add(x, attn_norm_, pass, 0,
-          [&](const at::Tensor& y) { return attn_->extend(*state.self, y, pass); });
+  x = add(x, attn_norm_, pass, 0, [&](const at::Tensor& y, const at::Tensor& start) {
+    return attn_->extend(*state.self, y, pass, start);
+  });
   if (cross_)
-    x = add(x, cross_norm_, pass, 1, [&](const at::Tensor& y) {
-      return cross_->ask(*state.heard, y, *cross_pass);
+    x = add(x, cross_norm_, pass, 1, [&](const at::Tensor& y, const at::Tensor& start) {
+      return cross_->ask(*state.heard, y, *cross_pass, start);
     });
-  return add(x, ff_norm_, pass, 2,
-             [&](const at::Tensor& y) { return feed_forward(y); });
+  return add(x, ff_norm_, pass, 2, [&](const at::Tensor& y, const at::Tensor& start) {
+    return feed_forward(y, start);
+  });
 }
 
 }  // namespace lagwise::nn

@@ -45,10 +45,11 @@ class Block : public torch::nn::Module {
                     const Pass* cross_pass = nullptr);
 
  private:
-  using Inner = std::function<at::Tensor(const at::Tensor&)>;
+  /// f(y) + start; an undefined start is 0.
+  using Inner = std::function<at::Tensor(const at::Tensor& y, const at::Tensor& start)>;
   at::Tensor add(const at::Tensor& x, const std::shared_ptr<Norm>& norm,
                  const Pass& pass, int64_t which, const Inner& inner) const;
-  at::Tensor feed_forward(const at::Tensor& x) const;
+  at::Tensor feed_forward(const at::Tensor& y, const at::Tensor& start) const;
 
   bool pre_norm_;
   int64_t place_;  // of its dropout

@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "lagwise/ops/dense.h"
-
 namespace lagwise::nn {
 
 LinearLayer::LinearLayer(int64_t in, int64_t out, Initial& initial, double gain,
@@ -14,8 +12,8 @@ LinearLayer::LinearLayer(int64_t in, int64_t out, Initial& initial, double gain,
   if (with_bias) bias_ = register_parameter("bias", constant_parameter({out}, 0));
 }
 
-at::Tensor LinearLayer::forward(const at::Tensor& x) const {
-  return ops::dense(x, weight_, bias_);
+at::Tensor LinearLayer::forward(const at::Tensor& x, const at::Tensor& start) const {
+  return ops::dense(x, weight_, bias_, start);
 }
 
 }  // namespace lagwise::nn

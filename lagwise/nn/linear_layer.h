@@ -1,6 +1,7 @@
 #pragma once
 
 #include "lagwise/nn/parameters.h"
+#include "lagwise/ops/dense.h"
 
 namespace lagwise::nn {
 
@@ -9,7 +10,9 @@ class LinearLayer : public torch::nn::Module {
  public:
   LinearLayer(int64_t in, int64_t out, Initial& initial, double gain = 1.0,
               bool with_bias = true);
-  at::Tensor forward(const at::Tensor& x) const;
+  /// With `start`, what the layer is added to.
+  at::Tensor forward(const at::Tensor& x, const at::Tensor& start = {}) const;
+  ops::DenseWeights weights() const { return {weight_, bias_}; }
 
  private:
   at::Tensor weight_, bias_;

@@ -80,12 +80,12 @@ at::Tensor MultiHeadAttention::split(const at::Tensor& x) const {
   return x.view({x.size(0), x.size(1), heads_, x.size(2) / heads_}).transpose(1, 2);
 }
 
-at::Tensor MultiHeadAttention::join(const at::Tensor& heads,
-                                    const at::Tensor& x) const {
+at::Tensor MultiHeadAttention::join(const at::Tensor& heads, const at::Tensor& x,
+                                    const at::Tensor& start) const {
   at::Tensor rows = heads.transpose(1, 2).reshape(
       {heads.size(0), heads.size(2), heads.size(1) * heads.size(3)});
   if (gate_proj_) rows = rows * at::silu(gate_proj_->forward(x));
-  return out_proj_->forward(rows);
+  return out_proj_->forward(rows, start);
 }
 
 /// Projected and convolved rows by head, with the gates of the input y of the keys.
@@ -97,18 +97,29 @@ HeadRows MultiHeadAttention::rows_of(const at::Tensor& q, const at::Tensor& k,
   return rows;
 }
 
+/// Queries of x, keys and values of y: of one input they are one step of the graph.
+MultiHeadAttention::Projected MultiHeadAttention::project(const at::Tensor& x,
+                                                          const at::Tensor& y) const {
+  if (!x.is_same(y)) {
+    const auto heard = ops::dense_each(y, {k_proj_->weights(), v_proj_->weights()});
+    return {q_proj_->forward(x), heard[0], heard[1]};
+  }
+  const auto all =
+      ops::dense_each(x, {q_proj_->weights(), k_proj_->weights(), v_proj_->weights()});
+  return {all[0], all[1], all[2]};
+}
+
 at::Tensor MultiHeadAttention::forward(const at::Tensor& x, const at::Tensor& y,
-                                       const Pass& pass) const {
-  const auto project = [](const LinearLayer& projection,
-                          const std::shared_ptr<ShortConvolution>& convolution,
-                          const at::Tensor& rows) {
-    const at::Tensor projected = projection.forward(rows);
-    return convolution ? convolution->forward(projected) : projected;
+                                       const Pass& pass,
+                                       const at::Tensor& start) const {
+  const auto convolved = [](const std::shared_ptr<ShortConvolution>& convolution,
+                            const at::Tensor& rows) {
+    return convolution ? convolution->forward(rows) : rows;
   };
+  const auto [q, k, v] = project(x, y);
   const HeadRows rows =
-      rows_of(project(*q_proj_, q_conv_, x), project(*k_proj_, k_conv_, y),
-              project(*v_proj_, v_conv_, y), y);
-  return join(mixer_->mix(rows, pass), x);
+      rows_of(convolved(q_conv_, q), convolved(k_conv_, k), convolved(v_conv_, v), y);
+  return join(mixer_->mix(rows, pass), x, start);
 }
 
 std::unique_ptr<AttentionState> MultiHeadAttention::start(int64_t batch) const {
@@ -118,18 +129,16 @@ std::unique_ptr<AttentionState> MultiHeadAttention::start(int64_t batch) const {
 }
 
 at::Tensor MultiHeadAttention::extend(AttentionState& state, const at::Tensor& x,
-                                      const Pass& pass) const {
-  const auto project = [&](const LinearLayer& projection,
-                           const std::shared_ptr<ShortConvolution>& convolution,
-                           at::Tensor& recent) {
-    const at::Tensor projected = projection.forward(x);
-    return convolution ? convolution->extend(recent, projected, pass.lengths)
-                       : projected;
+                                      const Pass& pass, const at::Tensor& start) const {
+  const auto convolved = [&](const std::shared_ptr<ShortConvolution>& convolution,
+                             const at::Tensor& rows, at::Tensor& recent) {
+    return convolution ? convolution->extend(recent, rows, pass.lengths) : rows;
   };
-  const HeadRows rows = rows_of(project(*q_proj_, q_conv_, state.recent_q),
-                                project(*k_proj_, k_conv_, state.recent_k),
-                                project(*v_proj_, v_conv_, state.recent_v), x);
-  return join(mixer_->extend(*state.mixer, rows, pass), x);
+  const auto [q, k, v] = project(x, x);
+  const HeadRows rows = rows_of(convolved(q_conv_, q, state.recent_q),
+                                convolved(k_conv_, k, state.recent_k),
+                                convolved(v_conv_, v, state.recent_v), x);
+  return join(mixer_->extend(*state.mixer, rows, pass), x, start);
 }
 
 std::unique_ptr<MixerState> MultiHeadAttention::listen(const at::Tensor& y,
@@ -138,8 +147,8 @@ std::unique_ptr<MixerState> MultiHeadAttention::listen(const at::Tensor& y,
 }
 
 at::Tensor MultiHeadAttention::ask(const MixerState& heard, const at::Tensor& x,
-                                   const Pass& pass) const {
-  return join(mixer_->ask(heard, split(q_proj_->forward(x)), pass), x);
+                                   const Pass& pass, const at::Tensor& start) const {
+  return join(mixer_->ask(heard, split(q_proj_->forward(x)), pass), x, start);
 }
 
 }  // namespace lagwise::nn

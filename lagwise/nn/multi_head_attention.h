@@ -48,16 +48,24 @@ class MultiHeadAttention : public torch::nn::Module {
                      Initial& initial);
 
   /// Queries x [B, N, C] over rows y [B, M, C] -> [B, N, C]; self attention: x = y.
-  at::Tensor forward(const at::Tensor& x, const at::Tensor& y, const Pass& pass) const;
+  /// Here and below: added to `start` [B, N, C], if that is defined.
+  at::Tensor forward(const at::Tensor& x, const at::Tensor& y, const Pass& pass,
+                     const at::Tensor& start = {}) const;
 
   std::unique_ptr<AttentionState> start(int64_t batch) const;
-  at::Tensor extend(AttentionState& state, const at::Tensor& x, const Pass& pass) const;
+  at::Tensor extend(AttentionState& state, const at::Tensor& x, const Pass& pass,
+                    const at::Tensor& start = {}) const;
 
   /// Cross attention while decoding: `listen` takes y once, `ask` each further x.
   std::unique_ptr<MixerState> listen(const at::Tensor& y, const Pass& pass) const;
-  at::Tensor ask(const MixerState& heard, const at::Tensor& x, const Pass& pass) const;
+  at::Tensor ask(const MixerState& heard, const at::Tensor& x, const Pass& pass,
+                 const at::Tensor& start = {}) const;
 
  private:
+  struct Projected {
+    at::Tensor q, k, v;  // [B, N, H W]
+  };
+  Projected project(const at::Tensor& x, const at::Tensor& y) const;
   void make_projections(const AttentionConfig& config, const HeadShape& shape,
                         Initial& initial);
   void make_memory(const AttentionConfig& config, const HeadShape& shape,
@@ -66,7 +74,8 @@ class MultiHeadAttention : public torch::nn::Module {
                    const at::Tensor& y) const;
   at::Tensor split(const at::Tensor& x) const;  // [B, N, H W] -> [B, H, N, W]
   /// Heads [B, H, N, E] of the input x and back to rows, through out_proj.
-  at::Tensor join(const at::Tensor& heads, const at::Tensor& x) const;
+  at::Tensor join(const at::Tensor& heads, const at::Tensor& x,
+                  const at::Tensor& start) const;
 
   int64_t heads_;
   std::shared_ptr<LinearLayer> q_proj_, k_proj_, v_proj_, out_proj_, gate_proj_;

@@ -1,18 +1,13 @@
 #include "lagwise/ops/dense.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/addmm_cpu_dispatch.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
-#include <ATen/ops/mm_cpu_dispatch.h>
-#include <ATen/ops/sum.h>
 #include <c10/util/Exception.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include <algorithm>
-
-#include "lagwise/ops/torch/blas_threads.h"
+#include "lagwise/ops/dense_checks.h"
+#include "lagwise/ops/dense_passes.h"
 #include "lagwise/ops/torch/once_differentiable.h"
 #include "lagwise/ops/torch/recorded.h"
 
@@ -25,109 +20,141 @@ using torch::autograd::variable_list;
 
 constexpr const char* kOp = "dense";
 
-void check(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  TORCH_CHECK(weight.dim() == 2, kOp, ": expected weight [O, I], got ", weight.sizes());
-  TORCH_CHECK(x.dim() >= 1 && x.size(-1) == weight.size(1), kOp,
-              ": expected x [.., I] with I = ", weight.size(1), ", got ", x.sizes());
-  TORCH_CHECK(!bias.defined() || bias.sizes() == weight.sizes().slice(0, 1), kOp,
-              ": expected bias [O] with O = ", weight.size(0), ", got ", bias.sizes());
+c10::optional<Tensor> if_defined(const Tensor& x) {
+  return x.defined() ? c10::optional<Tensor>(x) : c10::nullopt;
 }
 
-/// Calls fn(begin, count) over pieces of `size`, in parallel: eight where a piece has
-/// work for a millisecond or so, fewer where `least` would not fill one.
-template <class Fn>
-void in_pieces(int64_t size, int64_t least, const Fn& fn) {
-  const int64_t piece = std::max(least, (size + 7) / 8);
-  at::parallel_for(0, (size + piece - 1) / piece, 1, [&](int64_t first, int64_t last) {
-    // A pool's thread does not know what its caller has switched off.
-    const at::AutoDispatchBelowADInplaceOrView below_autograd;
-    for (int64_t i = first; i < last; ++i)
-      fn(i * piece, std::min(piece, size - i * piece));
-  });
-}
+/// What the gradients of one layer's weights are written to; undefined: not wanted.
+struct WeightGradients {
+  Tensor weight, bias;
+  WeightGradients(const Tensor& like, bool wants_weight, bool wants_bias) {
+    if (wants_weight) weight = at::empty(like.sizes(), like.options());
+    if (wants_bias) bias = at::empty({like.size(0)}, like.options());
+  }
+};
 
-/// The rows of x, dense.
-Tensor rows_of(const Tensor& x) { return x.reshape({-1, x.size(-1)}).contiguous(); }
-
-Tensor multiply(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  const Tensor y = at::empty({x.size(0), weight.size(0)}, x.options());
-  const Tensor turned = weight.t();
-  in_pieces(x.size(0), 64, [&](int64_t begin, int64_t count) {
-    Tensor to = y.narrow(0, begin, count);
-    const Tensor from = x.narrow(0, begin, count);
-    if (bias.defined())
-      at::cpu::addmm_out(to, bias, from, turned);
-    else
-      at::cpu::mm_out(to, from, turned);
-  });
-  return y;
-}
-
-/// dx = dy W
-Tensor input_gradient(const Tensor& dy, const Tensor& weight) {
-  const Tensor dx = at::empty({dy.size(0), weight.size(1)}, dy.options());
-  in_pieces(dy.size(0), 64, [&](int64_t begin, int64_t count) {
-    Tensor to = dx.narrow(0, begin, count);
-    at::cpu::mm_out(to, dy.narrow(0, begin, count), weight);
-  });
-  return dx;
-}
-
-/// dW = dy^T x and db = dy^T 1, those that are defined, by pieces of the outputs.
-void weight_gradients(const Tensor& dy, const Tensor& x, const Tensor& dw,
-                      const Tensor& db) {
-  in_pieces(dy.size(1), 16, [&](int64_t begin, int64_t count) {
-    const Tensor some = dy.narrow(1, begin, count);
-    if (dw.defined()) {
-      Tensor to = dw.narrow(0, begin, count);
-      at::cpu::mm_out(to, some.t(), x);
-    }
-    if (db.defined()) {
-      Tensor sum = db.narrow(0, begin, count);
-      at::sum_out(sum, some, {0});
-    }
-  });
+Tensor plain(const Tensor& x, const DenseWeights& layer, const Tensor& start) {
+  auto sizes = x.sizes().vec();
+  sizes.back() = layer.weight.size(0);
+  return dense_forward(dense_rows(x), layer.weight.contiguous(),
+                       layer.bias.defined() ? layer.bias.contiguous() : Tensor(),
+                       start.defined() ? dense_rows(start) : Tensor())
+      .view(sizes);
 }
 
 struct DenseFunction : torch::autograd::Function<DenseFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& weight,
-                        const c10::optional<Tensor>& bias) {
+                        const c10::optional<Tensor>& bias,
+                        const c10::optional<Tensor>& start) {
     ctx->save_for_backward({x, weight});
     ctx->saved_data["biased"] = bias.has_value();
+    ctx->saved_data["started"] = start.has_value();
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
-    auto sizes = x.sizes().vec();
-    sizes.back() = weight.size(0);
-    return multiply(rows_of(x), weight, bias.value_or(Tensor())).view(sizes);
+    return plain(x, {weight, bias.value_or(Tensor())}, start.value_or(Tensor()));
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto saved = ctx->get_saved_variables();
     const Tensor &x = saved[0], &weight = saved[1];
     const bool biased = ctx->saved_data["biased"].toBool();
+    const bool started = ctx->saved_data["started"].toBool();
     Tensor dx, dw, db;
     {
       const at::AutoGradMode off(false);
-      const Tensor dy = rows_of(grads[0]);
-      if (ctx->needs_input_grad(0)) dx = input_gradient(dy, weight).view(x.sizes());
-      if (ctx->needs_input_grad(1)) dw = at::empty(weight.sizes(), dy.options());
-      if (biased && ctx->needs_input_grad(2))
-        db = at::empty({dy.size(1)}, dy.options());
-      weight_gradients(dy, rows_of(x), dw, db);
+      const Tensor dy = dense_rows(grads[0]);
+      if (ctx->needs_input_grad(0)) {
+        dx = at::empty(x.sizes(), dy.options());
+        dense_input_gradient(dy, weight.contiguous(), false, dx.view({-1, x.size(-1)}));
+      }
+      const WeightGradients to(weight, ctx->needs_input_grad(1),
+                               biased && ctx->needs_input_grad(2));
+      dense_weight_gradients(dy, dense_rows(x), to.weight, to.bias);
+      dw = to.weight, db = to.bias;
     }
-    return once_differentiable(kOp, {x, weight, grads[0]}, {dx, dw, db});
+    return once_differentiable(kOp, {x, weight, grads[0]},
+                               {dx, dw, db, started ? grads[0] : Tensor()});
+  }
+};
+
+/// tensors: x, then weight and bias of each layer; without a bias an empty tensor.
+struct DenseEachFunction : torch::autograd::Function<DenseEachFunction> {
+  static variable_list forward(AutogradContext* ctx, at::TensorList tensors) {
+    ctx->save_for_backward(tensors.vec());
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    variable_list results;
+    for (size_t i = 1; i < tensors.size(); i += 2) {
+      const bool biased = tensors[i + 1].numel() > 0;
+      results.push_back(
+          plain(tensors[0], {tensors[i], biased ? tensors[i + 1] : Tensor()}, {}));
+    }
+    return results;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const auto saved = ctx->get_saved_variables();
+    const Tensor& x = saved[0];
+    variable_list results(saved.size());
+    {
+      const at::AutoGradMode off(false);
+      const Tensor rows = dense_rows(x);
+      Tensor dx;
+      for (size_t i = 0; i < grads.size(); ++i) {
+        if (!grads[i].defined()) continue;
+        const Tensor &weight = saved[2 * i + 1], &bias = saved[2 * i + 2];
+        const Tensor dy = dense_rows(grads[i]);
+        if (ctx->needs_input_grad(0)) {
+          const bool first = !dx.defined();
+          if (first) dx = at::empty({rows.size(0), rows.size(1)}, dy.options());
+          dense_input_gradient(dy, weight.contiguous(), !first, dx);
+        }
+        const WeightGradients to(weight, ctx->needs_input_grad(2 * i + 1),
+                                 bias.numel() > 0 && ctx->needs_input_grad(2 * i + 2));
+        dense_weight_gradients(dy, rows, to.weight, to.bias);
+        results[2 * i + 1] = to.weight, results[2 * i + 2] = to.bias;
+      }
+      if (dx.defined()) results[0] = dx.view(x.sizes());
+    }
+    variable_list inputs = saved;
+    inputs.insert(inputs.end(), grads.begin(), grads.end());
+    return once_differentiable(kOp, inputs, results);
   }
 };
 
 }  // namespace
 
-Tensor dense(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  check(x, weight, bias);
-  if (blas_threads() > 1 || x.numel() == 0)
-    return bias.defined() ? at::linear(x, weight, bias) : at::linear(x, weight);
+Tensor dense(const Tensor& x, const Tensor& weight, const Tensor& bias,
+             const Tensor& start) {
+  check_dense(kOp, x, {weight, bias}, start);
+  if (x.numel() == 0) {
+    const Tensor y =
+        bias.defined() ? at::linear(x, weight, bias) : at::linear(x, weight);
+    return start.defined() ? y + start : y;
+  }
   return recorded("lagwise::dense", x, weight, [&] {
-    return DenseFunction::apply(
-        x, weight, bias.defined() ? c10::optional<Tensor>(bias) : c10::nullopt);
+    if (!wants_graph({x, weight, bias, start})) return plain(x, {weight, bias}, start);
+    return DenseFunction::apply(x, weight, if_defined(bias), if_defined(start));
   });
+}
+
+std::vector<Tensor> dense_each(const Tensor& x,
+                               const std::vector<DenseWeights>& layers) {
+  std::vector<Tensor> tensors = {x}, results;
+  for (const DenseWeights& layer : layers) {
+    check_dense(kOp, x, layer, {});
+    tensors.push_back(layer.weight);
+    tensors.push_back(layer.bias.defined() ? layer.bias
+                                           : at::empty({0}, layer.weight.options()));
+  }
+  if (x.numel() == 0 || !wants_graph(tensors)) {
+    for (const DenseWeights& layer : layers)
+      results.push_back(dense(x, layer.weight, layer.bias));
+    return results;
+  }
+  const variable_list all = DenseEachFunction::apply(at::TensorList(tensors));
+  for (size_t i = 0; i < layers.size(); ++i)
+    results.push_back(
+        recorded("lagwise::dense", x, layers[i].weight, [&] { return all[i]; }));
+  return results;
 }
 
 }  // namespace lagwise::ops

@@ -105,12 +105,112 @@ TEST(Dense, GivesTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
-TEST(Dense, LeavesProductsToABlasWithThreadsOfItsOwn) {
+TEST(Dense, DoesNotMindTheThreadsOfBlas) {
   const int before = blas_threads();
   set_blas_threads(2);
   at::manual_seed(5);
   expect_same(70, 5, 3, true, at::kDouble, 1e-12);
+  expect_same(70, 5, 3, true, at::kFloat, 1e-5);
   set_blas_threads(before);
+}
+
+/// Gradients of all leaves beside those of `want`, which computes the same in torch.
+void expect_equal(const Tensor& got, const Tensor& want,
+                  const std::vector<Tensor>& leaves, double tolerance) {
+  ASSERT_EQ(got.sizes(), want.sizes());
+  EXPECT_TRUE(at::allclose(got, want, tolerance, tolerance));
+  const Tensor up = at::randn(want.sizes(), want.options());
+  const auto ours = torch::autograd::grad({got}, leaves, {up});
+  const auto theirs = torch::autograd::grad({want}, leaves, {up});
+  for (size_t i = 0; i < leaves.size(); ++i)
+    EXPECT_TRUE(at::allclose(ours[i], theirs[i], tolerance, tolerance)) << i;
+}
+
+TEST(Dense, IsAddedToAStart) {
+  at::manual_seed(6);
+  for (const bool biased : {true, false})
+    for (const int64_t rows : {1, 130}) {
+      const Tensor x = random({2, rows, 5}), w = random({3, 5}), b = random({3});
+      const Tensor start = random({rows, 2, 3}).transpose(0, 1);
+      const Tensor bias = biased ? b : Tensor();
+      std::vector<Tensor> leaves = {x, w, start};
+      if (biased) leaves.push_back(b);
+      const Tensor want = (biased ? at::linear(x, w, b) : at::linear(x, w)) + start;
+      expect_equal(dense(x, w, bias, start), want, leaves, 1e-10);
+    }
+}
+
+TEST(Dense, ServesSeveralLayersOfOneInput) {
+  at::manual_seed(7);
+  const Tensor x = random({3, 70, 6}).transpose(0, 1), w0 = random({4, 6}),
+               b0 = random({4}), w1 = random({9, 6});
+  const auto both = [&](const Tensor& u, const Tensor& v) {
+    return at::cat({u.tanh(), v}, -1);
+  };
+  const auto got = dense_each(x, {{w0, b0}, {w1, {}}});
+  expect_equal(both(got[0], got[1]), both(at::linear(x, w0, b0), at::linear(x, w1)),
+               {x, w0, b0, w1}, 1e-10);
+  // What nobody uses has no gradient.
+  const auto again = dense_each(x, {{w0, b0}, {w1, {}}});
+  expect_equal(again[1], at::linear(x, w1), {x, w1}, 1e-10);
+  EXPECT_TRUE(
+      dense_each(x.detach(), {{w0.detach(), b0.detach()}})[0].equal(dense(x, w0, b0)));
+}
+
+TEST(FeedForward, IsTwoLayersWithGeluBetween) {
+  at::manual_seed(8);
+  for (const int64_t rows : {1, 63, 65, 700})
+    for (const bool started : {true, false}) {
+      const Tensor x = random({rows, 2, 5}).transpose(0, 1), w0 = random({11, 5}),
+                   b0 = random({11}), w1 = random({5, 11}), b1 = random({5});
+      const Tensor start = started ? random({2, rows, 5}) : Tensor();
+      Tensor want = at::linear(at::gelu(at::linear(x, w0, b0)), w1, b1);
+      std::vector<Tensor> leaves = {x, w0, b0, w1, b1};
+      if (started) want = want + start, leaves.push_back(start);
+      expect_equal(feed_forward(x, {w0, b0}, {w1, b1}, start), want, leaves, 1e-9);
+      const at::NoGradGuard no_graph;
+      EXPECT_TRUE(
+          at::allclose(feed_forward(x, {w0, b0}, {w1, b1}, start), want, 1e-9, 1e-9));
+    }
+}
+
+TEST(FeedForward, GivesTheSameBitsOnAnyNumberOfThreads) {
+  at::manual_seed(9);
+  const Tensor x = random({1300, 24}, at::kFloat), w0 = random({96, 24}, at::kFloat),
+               b0 = random({96}, at::kFloat), w1 = random({24, 96}, at::kFloat),
+               b1 = random({24}, at::kFloat), up = at::randn({1300, 24});
+  std::vector<std::vector<Tensor>> results;
+  const int before = omp_get_max_threads();
+  for (const int threads : {1, 2, 4}) {
+    omp_set_num_threads(threads);
+    const Tensor y = feed_forward(x, {w0, b0}, {w1, b1}, x);
+    auto gradients = torch::autograd::grad({y}, {x, w0, b0, w1, b1}, {up});
+    gradients.push_back(y);
+    results.push_back(gradients);
+  }
+  omp_set_num_threads(before);
+  for (size_t i = 0; i < results[0].size(); ++i) {
+    EXPECT_TRUE(results[0][i].equal(results[1][i])) << i;
+    EXPECT_TRUE(results[0][i].equal(results[2][i])) << i;
+  }
+}
+
+TEST(FeedForward, TakesNoRowsAndRefusesWhatDoesNotFit) {
+  const Tensor w0 = at::zeros({4, 3}), b0 = at::zeros({4}), w1 = at::zeros({3, 4}),
+               b1 = at::zeros({3});
+  EXPECT_EQ(feed_forward(at::zeros({0, 3}), {w0, b0}, {w1, b1}).sizes(),
+            (std::vector<int64_t>{0, 3}));
+  EXPECT_THROW(feed_forward(at::zeros({2, 3}), {w0, b0}, {w0, b0}), c10::Error);
+  EXPECT_THROW(feed_forward(at::zeros({2, 3}), {w0, {}}, {w1, b1}), c10::Error);
+  EXPECT_THROW(dense(at::zeros({2, 3}), w0, b0, at::zeros({2, 3})), c10::Error);
+}
+
+TEST(FeedForward, RefusesASecondDerivative) {
+  const Tensor x = random({2, 3}), w0 = random({4, 3}), b0 = random({4}),
+               w1 = random({3, 4}), b1 = random({3});
+  const auto first = torch::autograd::grad({feed_forward(x, {w0, b0}, {w1, b1}).sum()},
+                                           {x}, {}, true, true);
+  EXPECT_THROW(torch::autograd::grad({first[0].sum()}, {x}), c10::Error);
 }
 
 TEST(Dense, SaysWhatIsWrong) {

@@ -42,8 +42,10 @@ class TransitionMatrix {
     for (int64_t x = 0; x < symbols; ++x) {
       double* row = cumulative_.data() + x * symbols;
       double sum = 0;
-      for (int64_t y = 0; y < symbols; ++y)
-        row[y] = sum += std::pow(-std::log(dice.roll()), power);
+      for (int64_t y = 0; y < symbols; ++y) {
+        const double number = -std::log(dice.roll());
+        row[y] = sum += power == 1 ? number : std::pow(number, power);
+      }
       for (int64_t y = 0; y < symbols; ++y) row[y] /= sum;
     }
   }

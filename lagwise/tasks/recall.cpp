@@ -16,10 +16,15 @@
 // distance between a pair and its question grows, with the median near the square root
 // of S for power near 0, near S / 2 for power = 1.
 //
-// Among many pairs training may stay for long at guessing one of the values it has seen.
-// With `fewest` = F < K a training sequence has F to K pairs, drawn evenly: two pairs
-// tell at once which key goes with which value, and what is learned from them serves the
-// others. What a model is judged by (valid and test) always has K.
+// Training may stay for long at guessing one of the values it has seen: among many pairs
+// each question tells little, and few tokens are questions. Two options change what is
+// trained on, never what a model is judged by (valid and test):
+//
+//     fewest     a training sequence has `fewest` to K pairs
+//     questions  and asks for its keys up to so many times in all, each key about as often
+//
+// both drawn evenly. Two pairs tell at once which key goes with which value, and what is
+// learned from them serves the others.
 //
 // Paper  Arora et al., "Zoology: Measuring and Improving Recall in Efficient Language
 //        Models", 2023, whose noise may also be keys and values.
@@ -39,6 +44,7 @@ constexpr const char* kRecallTask = "recall";
 struct RecallOptions {
   int64_t pairs, symbols;  // of keys, of values and of noise: `symbols` each
   int64_t fewest;          // pairs of a training sequence, at least
+  int64_t questions;       // of a training sequence, at most; 0: one for each pair
   double power;
 };
 
@@ -102,32 +108,41 @@ class Recall : public MadeSequences {
   int64_t vocabulary() const override { return 3 * recall_.symbols; }
 
   MadeSequence make(data::Dice dice, int64_t length) const override {
-    return make(recall_.pairs, dice, length);
+    return make(recall_.pairs, recall_.pairs, dice, length);
   }
 
   MadeSequence make_for_training(data::Dice dice, int64_t length) const override {
-    const int64_t choices = recall_.pairs - recall_.fewest + 1;
-    if (choices == 1) return make(recall_.pairs, dice, length);
-    const int64_t more = dice.pick(static_cast<int>(choices));
-    return make(recall_.fewest + more, dice, length);
+    int64_t pairs = recall_.pairs;
+    if (recall_.fewest < pairs) pairs = between(recall_.fewest, pairs, dice);
+    int64_t questions = std::min(recall_.questions, (length - 2 * pairs) / 2);
+    questions = questions > pairs ? between(pairs, questions, dice) : pairs;
+    return make(pairs, questions, dice, length);
   }
 
  private:
-  MadeSequence make(int64_t pairs, data::Dice& dice, int64_t length) const {
+  /// low to high, both among them.
+  static int64_t between(int64_t low, int64_t high, data::Dice& dice) {
+    return low + dice.pick(static_cast<int>(high - low + 1));
+  }
+
+  MadeSequence make(int64_t pairs, int64_t questions, data::Dice& dice,
+                    int64_t length) const {
     check_length(length);
     const int64_t symbols = recall_.symbols;
     const std::vector<int64_t> keys = some_of(symbols, pairs, dice);
     const std::vector<int64_t> values = some_of(symbols, pairs, dice);
     const std::vector<int64_t> slots =
-        drawn_slots((length - 2 * pairs) / 2, pairs, recall_.power, dice);
+        drawn_slots((length - 2 * pairs) / 2, questions, recall_.power, dice);
     MadeSequence made;
     made.targets.assign(static_cast<size_t>(length), -1);
     for (int64_t i = 0; i < length; ++i)
       made.tokens.push_back(2 * symbols + dice.pick(static_cast<int>(symbols)));
-    for (size_t i = 0; i < keys.size(); ++i) {
+    for (size_t i = 0; i < keys.size(); ++i)
+      made.tokens[2 * i] = keys[i], made.tokens[2 * i + 1] = symbols + values[i];
+    for (size_t i = 0; i < slots.size(); ++i) {
       const auto question = 2 * (keys.size() + static_cast<size_t>(slots[i]));
-      made.tokens[2 * i] = made.tokens[question] = keys[i];
-      made.tokens[2 * i + 1] = made.targets[question] = symbols + values[i];
+      made.tokens[question] = keys[i % keys.size()];
+      made.targets[question] = symbols + values[i % keys.size()];
     }
     return made;
   }
@@ -160,6 +175,13 @@ std::unique_ptr<Task> make_recall(const TaskConfig& config, Spec& options) {
     throw std::invalid_argument(
         "recall: fewest: expected 1 to pairs = " + std::to_string(recall.pairs) +
         ", got " + std::to_string(recall.fewest));
+  recall.questions = options.take("questions", 0);
+  if (recall.questions != 0 && recall.questions < recall.pairs)
+    throw std::invalid_argument(
+        "recall: questions: expected 0 (one for each pair), or "
+        "pairs = " +
+        std::to_string(recall.pairs) + " and more, got " +
+        std::to_string(recall.questions));
   if (!(recall.power > 0 && recall.power <= 16))
     throw std::invalid_argument("recall: power: expected above 0 and up to 16, got " +
                                 std::to_string(recall.power));
