@@ -9,7 +9,8 @@ namespace lagwise::kernels {
 ///     Phi(x) = (1 + erf(x / sqrt 2)) / 2
 ///
 /// f32: Phi(-|x|) = p(t) e^(-x^2 / 2) / 2 with t = 1 / (1 + c |x|) and p of degree 5
-/// (Abramowitz and Stegun, 7.1.26), which is off by at most 1e-7. f64: std::erf.
+/// (Abramowitz and Stegun, 7.1.26); with rounding Phi is off by less than 2e-7. f64:
+/// std::erfc.
 /// x and y may be the same.
 /// Paper  Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016.
 template <class T>

@@ -1,11 +1,11 @@
 #include "lagwise/models/model.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/log_softmax.h>
 
 #include <stdexcept>
 
 #include "lagwise/core/registry.h"
+#include "lagwise/ops/cross_entropy.h"
 
 namespace lagwise {
 namespace {
@@ -50,16 +50,13 @@ void check(const ModelConfig& config, const ModelRow& row) {
 
 }  // namespace
 
-Loss cross_entropy(const at::Tensor& x, const at::Tensor& target) {
-  const at::Tensor counts = target.ge(0);
-  const at::Tensor place = target.clamp_min(0).unsqueeze(-1);
-  const at::Tensor each = -at::log_softmax(x, -1).gather(-1, place).squeeze(-1) *
-                          counts.to(x.scalar_type());
+Loss cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
+  const ops::CrossEntropy found = ops::cross_entropy(logits, targets);
   Loss loss;
-  loss.sum = each.sum();
-  loss.by_target = each.detach();
-  loss.count = counts.sum().item<int64_t>();
-  loss.right = (x.detach().argmax(-1).eq(target) * counts).sum().item<int64_t>();
+  loss.sum = found.sum;
+  loss.by_target = found.each;
+  loss.count = targets.ge(0).sum().item<int64_t>();
+  loss.right = found.right;
   return loss;
 }
 
