@@ -2,18 +2,18 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/layer_norm.h>
-#include <ATen/ops/mean.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/rsqrt.h>
-#include <ATen/ops/square.h>
 
 #include <stdexcept>
+
+#include "lagwise/ops/rms_norm.h"
 
 namespace lagwise {
 namespace {
 
-at::Tensor rms_head(const at::Tensor& out, double eps) {
-  return out * (out.square().mean(-1, /*keepdim=*/true) + eps).rsqrt();
+/// Rows in the order of their memory: token by token, all heads of each.
+at::Tensor rms_head(const at::Tensor& out, const at::Tensor& gain, double eps) {
+  return ops::rms_norm(out.transpose(1, 2), gain, eps).transpose(1, 2);
 }
 
 at::Tensor layer_concat(const at::Tensor& out, double eps) {
@@ -37,8 +37,12 @@ OutputNorm::OutputNorm(Spec& spec, int64_t heads, int64_t value_dim)
 
 at::Tensor OutputNorm::apply(const at::Tensor& out) const {
   if (name_ == "none") return out;
-  const at::Tensor unit =
-      name_ == "rms_head" ? rms_head(out, eps_) : layer_concat(out, eps_);
+  if (name_ == "rms_head") {
+    const at::Tensor gain = gain_.defined() ? gain_.to(out.scalar_type())
+                                            : at::ones({out.size(3)}, out.options());
+    return rms_head(out, gain, eps_);
+  }
+  const at::Tensor unit = layer_concat(out, eps_);
   if (!gain_.defined()) return unit;
   return unit * gain_.unsqueeze(1).to(out.scalar_type());  // [H, 1, E]
 }

@@ -45,10 +45,12 @@ HWY_INLINE void each_column(int64_t cols, const Fn& fn) {
 }
 
 template <class T>
-void norm_rows(MatView<const T> x, const T* HWY_RESTRICT gain, double eps, MatView<T> y,
+void norm_rows(MatView<const T> x, MatView<const T> gains, double eps, MatView<T> y,
                T* HWY_RESTRICT inv_size) noexcept {
   const int64_t cols = x.cols;
-  for (int64_t i = 0; i < x.rows; ++i) {
+  for (int64_t i = 0, group = 0; i < x.rows; ++i) {
+    const T* HWY_RESTRICT gain = gains.row(group);
+    if (++group == gains.rows) group = 0;
     const T* HWY_RESTRICT from = x.row(i);
     T* HWY_RESTRICT to = y.row(i);
     const T squares = sum_over<T>(cols, [&](auto tag, int64_t j) HWY_ATTR {
@@ -66,11 +68,14 @@ void norm_rows(MatView<const T> x, const T* HWY_RESTRICT gain, double eps, MatVi
 }
 
 template <class T>
-void norm_gradient(MatView<const T> x, const T* HWY_RESTRICT gain,
+void norm_gradient(MatView<const T> x, MatView<const T> gains,
                    const T* HWY_RESTRICT inv_size, MatView<const T> dy, MatView<T> dx,
-                   T* HWY_RESTRICT gain_gradient) noexcept {
+                   MatView<T> gain_gradients) noexcept {
   const int64_t cols = x.cols;
-  for (int64_t i = 0; i < x.rows; ++i) {
+  for (int64_t i = 0, group = 0; i < x.rows; ++i) {
+    const T* HWY_RESTRICT gain = gains.row(group);
+    T* HWY_RESTRICT gain_gradient = gain_gradients.row(group);
+    if (++group == gains.rows) group = 0;
     const T* HWY_RESTRICT at = x.row(i);
     const T* HWY_RESTRICT up = dy.row(i);
     T* HWY_RESTRICT to = dx.row(i);
@@ -108,13 +113,14 @@ namespace lagwise::kernels {
 LAGWISE_CHOOSE
 
 template <class T>
-void rms_norm(MatView<const T> x, const T* gain, double eps, MatView<T> y,
+void rms_norm(MatView<const T> x, MatView<const T> gain, double eps, MatView<T> y,
               T* inv_size) noexcept {
   chosen<T, rms_norm<T>>(x, gain, eps, y, inv_size);
 }
 template <class T>
-void rms_norm_gradient(MatView<const T> x, const T* gain, const T* inv_size,
-                       MatView<const T> dy, MatView<T> dx, T* gain_gradient) noexcept {
+void rms_norm_gradient(MatView<const T> x, MatView<const T> gain, const T* inv_size,
+                       MatView<const T> dy, MatView<T> dx,
+                       MatView<T> gain_gradient) noexcept {
   chosen<T, rms_norm_gradient<T>>(x, gain, inv_size, dy, dx, gain_gradient);
 }
 

@@ -33,37 +33,40 @@ struct Reference {
   double steepest = 0;  // the largest r dy gain: the terms of dx may cancel
   template <class T>
   Reference(const Mat<T>& x, const Mat<T>& gain, const Mat<T>& dy)
-      : y(x.rows(), x.cols()), dx(x.rows(), x.cols()), dgain(1, x.cols(), 0.0) {
+      : y(x.rows(), x.cols()),
+        dx(x.rows(), x.cols()),
+        dgain(gain.rows(), x.cols(), 0.0) {
     const auto cols = static_cast<double>(x.cols());
     for (int64_t i = 0; i < x.rows(); ++i) {
+      const int64_t g = i % gain.rows();
       double squares = 0, dot = 0;
       for (int64_t j = 0; j < x.cols(); ++j) {
         squares += double(x(i, j)) * double(x(i, j));
-        dot += double(dy(i, j)) * double(gain(0, j)) * double(x(i, j));
+        dot += double(dy(i, j)) * double(gain(g, j)) * double(x(i, j));
       }
       const double r = 1 / std::sqrt(squares / cols + kEps);
       for (int64_t j = 0; j < x.cols(); ++j) {
-        y(i, j) = x(i, j) * r * gain(0, j);
-        steepest = std::max(steepest, std::abs(r * dy(i, j) * gain(0, j)));
-        dx(i, j) = r * (dy(i, j) * gain(0, j) - x(i, j) * r * r * dot / cols);
-        dgain(0, j) += dy(i, j) * x(i, j) * r;
+        y(i, j) = x(i, j) * r * gain(g, j);
+        steepest = std::max(steepest, std::abs(r * dy(i, j) * gain(g, j)));
+        dx(i, j) = r * (dy(i, j) * gain(g, j) - x(i, j) * r * r * dot / cols);
+        dgain(g, j) += dy(i, j) * x(i, j) * r;
       }
     }
   }
 };
 
 template <class T>
-void expect_reference(int64_t rows, int64_t cols, double tolerance) {
+void expect_reference(int64_t rows, int64_t cols, int64_t groups, double tolerance) {
   const Mat<T> x = random<T>(rows, cols, 1), dy = random<T>(rows, cols, 2),
-               gain = random<T>(1, cols, 3);
+               gain = random<T>(groups, cols, 3);
   const Reference want(x, gain, dy);
   for_each_simd_target([&] {
     const T nan = std::numeric_limits<T>::quiet_NaN();
-    Mat<T> y(rows, cols, nan), dx(rows, cols, nan), dgain(1, cols, T{0});
+    Mat<T> y(rows, cols, nan), dx(rows, cols, nan), dgain(groups, cols, T{0});
     std::vector<T> r(static_cast<size_t>(rows), nan);
-    rms_norm<T>(x.view(), gain.view().data, kEps, y.view(), r.data());
-    rms_norm_gradient<T>(x.view(), gain.view().data, r.data(), dy.view(), dx.view(),
-                         dgain.view().data);
+    rms_norm<T>(x.view(), gain.view(), kEps, y.view(), r.data());
+    rms_norm_gradient<T>(x.view(), gain.view(), r.data(), dy.view(), dx.view(),
+                         dgain.view());
     expect_close(y, want.y, tolerance);
     expect_close(dx, want.dx, tolerance, tolerance * want.steepest);
     expect_close(dgain, want.dgain, tolerance);
@@ -72,15 +75,17 @@ void expect_reference(int64_t rows, int64_t cols, double tolerance) {
 
 TEST(RmsNorm, EqualsItsDefinition) {
   for (const int64_t cols : {1, 2, 7, 8, 16, 17, 64, 100, 512}) {
-    expect_reference<float>(5, cols, 2e-6);
-    expect_reference<double>(5, cols, 4e-15);
+    for (const int64_t groups : {1, 3}) {
+      expect_reference<float>(7, cols, groups, 2e-6);
+      expect_reference<double>(7, cols, groups, 4e-15);
+    }
   }
 }
 
 TEST(RmsNorm, GivesZerosForARowOfZeros) {
   Mat<float> x(1, 9, 0.0F), gain(1, 9, 2.0F), y(1, 9, 1.0F);
   float r = 0;
-  rms_norm<float>(x.view(), gain.view().data, kEps, y.view(), &r);
+  rms_norm<float>(x.view(), gain.view(), kEps, y.view(), &r);
   for (int64_t j = 0; j < 9; ++j) EXPECT_EQ(y(0, j), 0.0F);
   EXPECT_NEAR(r, 1 / std::sqrt(kEps), 1e-2);
 }
@@ -90,13 +95,13 @@ TEST(RmsNorm, AddsToTheGradientOfTheGain) {
                     gain = random<double>(1, 11, 3);
   Mat<double> y(4, 11), dx(4, 11), whole(1, 11, 0.0), parts(1, 11, 0.0);
   std::vector<double> r(4);
-  rms_norm<double>(x.view(), gain.view().data, kEps, y.view(), r.data());
-  rms_norm_gradient<double>(x.view(), gain.view().data, r.data(), dy.view(), dx.view(),
-                            whole.view().data);
+  rms_norm<double>(x.view(), gain.view(), kEps, y.view(), r.data());
+  rms_norm_gradient<double>(x.view(), gain.view(), r.data(), dy.view(), dx.view(),
+                            whole.view());
   for (const int64_t begin : {0, 2})
-    rms_norm_gradient<double>(x.view().slice(begin, begin + 2), gain.view().data,
+    rms_norm_gradient<double>(x.view().slice(begin, begin + 2), gain.view(),
                               r.data() + begin, dy.view().slice(begin, begin + 2),
-                              dx.view().slice(begin, begin + 2), parts.view().data);
+                              dx.view().slice(begin, begin + 2), parts.view());
   expect_close(parts, whole, 1e-14);
 }
 

@@ -29,17 +29,27 @@ void check(const Tensor& x, const Tensor& gain) {
   const auto type = x.scalar_type();
   TORCH_CHECK(type == at::kFloat || type == at::kDouble, kOp,
               ": expected x of Float or Double, got ", type);
-  TORCH_CHECK(gain.dim() == 1 && x.dim() >= 1 && x.size(-1) == gain.size(0), kOp,
-              ": expected x [.., C] and gain [C], got ", x.sizes(), " and ",
-              gain.sizes());
+  const int64_t axes = gain.dim();
+  TORCH_CHECK((axes == 1 || axes == 2) && x.dim() >= axes &&
+                  x.sizes().slice(static_cast<size_t>(x.dim() - axes)) == gain.sizes(),
+              kOp,
+              ": expected x [.., C] and gain [C], or x [.., G, C] and gain [G, C], ",
+              "got ", x.sizes(), " and ", gain.sizes());
   TORCH_CHECK(gain.scalar_type() == type, kOp, ": expected gain of ", type, ", got ",
               gain.scalar_type());
 }
 
 /// Rows of one piece: 16384 numbers or so, and never more than 64 pieces, of which each
-/// has a gradient of the gain for itself.
-int64_t rows_of_piece(int64_t rows, int64_t cols) {
-  return std::max({int64_t{1}, 16384 / std::max<int64_t>(cols, 1), (rows + 63) / 64});
+/// has a gradient of the gain for itself. Whole groups, so that each begins with one.
+int64_t rows_of_piece(int64_t rows, int64_t cols, int64_t groups) {
+  const int64_t piece =
+      std::max({int64_t{1}, 16384 / std::max<int64_t>(cols, 1), (rows + 63) / 64});
+  return (piece + groups - 1) / groups * groups;
+}
+
+/// How many rows have gains of their own.
+int64_t groups_of(const Tensor& gain) {
+  return gain.dim() == 2 ? std::max<int64_t>(1, gain.size(0)) : 1;
 }
 
 /// Calls fn(piece, begin, end) over pieces of the rows.
@@ -64,13 +74,14 @@ std::pair<Tensor, Tensor> norm(const Tensor& x, const Tensor& gain, double eps) 
   const int64_t cols = x.size(-1), rows = cols == 0 ? 0 : x.numel() / cols;
   const Tensor r = at::empty({rows}, x.options());
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), kOp, [&] {
-    in_pieces(
-        rows, rows_of_piece(rows, cols), [&](int64_t, int64_t begin, int64_t end) {
-          kernels::rms_norm<scalar_t>(rows_of<const scalar_t>(x).slice(begin, end),
-                                      gain.data_ptr<scalar_t>(), eps,
-                                      rows_of<scalar_t>(y).slice(begin, end),
-                                      r.data_ptr<scalar_t>() + begin);
-        });
+    in_pieces(rows, rows_of_piece(rows, cols, groups_of(gain)),
+              [&](int64_t, int64_t begin, int64_t end) {
+                kernels::rms_norm<scalar_t>(
+                    rows_of<const scalar_t>(x).slice(begin, end),
+                    rows_of<const scalar_t>(gain), eps,
+                    rows_of<scalar_t>(y).slice(begin, end),
+                    r.data_ptr<scalar_t>() + begin);
+              });
   });
   return {y, r};
 }
@@ -78,22 +89,23 @@ std::pair<Tensor, Tensor> norm(const Tensor& x, const Tensor& gain, double eps) 
 /// dx and dgain. Each piece sums its own rows; the pieces are summed in their order.
 std::pair<Tensor, Tensor> gradients(const Tensor& x, const Tensor& gain,
                                     const Tensor& r, const Tensor& dy) {
-  const int64_t rows = r.size(0), cols = gain.size(0);
-  const int64_t piece = rows_of_piece(rows, cols);
+  const int64_t rows = r.size(0), cols = gain.size(-1), groups = groups_of(gain);
+  const int64_t piece = rows_of_piece(rows, cols, groups);
   const Tensor dx = at::empty_like(x);
-  const Tensor sums = at::zeros({(rows + piece - 1) / piece, cols}, x.options());
+  const Tensor sums =
+      at::zeros({(rows + piece - 1) / piece, groups, cols}, x.options());
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), kOp, [&] {
     in_pieces(rows, piece, [&](int64_t i, int64_t begin, int64_t end) {
       kernels::rms_norm_gradient<scalar_t>(
-          rows_of<const scalar_t>(x).slice(begin, end), gain.data_ptr<scalar_t>(),
+          rows_of<const scalar_t>(x).slice(begin, end), rows_of<const scalar_t>(gain),
           r.data_ptr<scalar_t>() + begin, rows_of<const scalar_t>(dy).slice(begin, end),
           rows_of<scalar_t>(dx).slice(begin, end),
-          sums.data_ptr<scalar_t>() + i * cols);
+          rows_of<scalar_t>(sums).slice(i * groups, (i + 1) * groups));
     });
   });
-  Tensor dgain = at::zeros({cols}, x.options());
+  Tensor dgain = at::zeros({groups, cols}, x.options());
   for (int64_t i = 0; i < sums.size(0); ++i) dgain += sums[i];
-  return {dx, dgain};
+  return {dx, dgain.view(gain.sizes())};
 }
 
 struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {

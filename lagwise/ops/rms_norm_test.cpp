@@ -17,9 +17,12 @@ Tensor plain(const Tensor& x, const Tensor& gain) {
   return x * at::rsqrt(x.square().mean(-1, true) + kEps) * gain;
 }
 
-void expect_plain(at::IntArrayRef sizes, at::ScalarType type, double tolerance) {
+/// `axes`: how many of the last axes the gain has.
+void expect_plain(at::IntArrayRef sizes, at::ScalarType type, double tolerance,
+                  size_t axes = 1) {
   const Tensor x = at::randn(sizes, type).set_requires_grad(true);
-  const Tensor gain = at::randn({sizes.back()}, type).set_requires_grad(true);
+  const Tensor gain =
+      at::randn(sizes.slice(sizes.size() - axes), type).set_requires_grad(true);
   const Tensor dy = at::randn(sizes, type);
   const Tensor got = rms_norm(x, gain, kEps), want = plain(x, gain);
   EXPECT_TRUE(at::allclose(got, want, tolerance, tolerance));
@@ -37,6 +40,16 @@ TEST(RmsNormOp, EqualsPlainOperatorsWithGradients) {
   }
   expect_plain({5}, at::kDouble, 1e-12);
   expect_plain({0, 5}, at::kDouble, 1e-12);
+}
+
+TEST(RmsNormOp, GivesGroupsOfRowsGainsOfTheirOwn) {
+  at::manual_seed(4);
+  for (const int64_t rows : {1, 9, 1400}) {
+    expect_plain({rows, 3, 33}, at::kDouble, 1e-10, 2);
+    expect_plain({2, rows, 4, 16}, at::kFloat, 1e-4, 2);
+  }
+  expect_plain({3, 5}, at::kDouble, 1e-12, 2);
+  expect_plain({0, 3, 5}, at::kDouble, 1e-12, 2);
 }
 
 TEST(RmsNormOp, HonoursStrides) {
@@ -80,8 +93,10 @@ TEST(RmsNormOp, SaysWhatIsWrong) {
     }
     return std::string();
   };
-  EXPECT_EQ(message(at::zeros({2, 3}), at::zeros({4})),
-            "rms_norm: expected x [.., C] and gain [C], got [2, 3] and [4]");
+  EXPECT_EQ(
+      message(at::zeros({2, 3}), at::zeros({4})),
+      "rms_norm: expected x [.., C] and gain [C], or x [.., G, C] and gain [G, C], "
+      "got [2, 3] and [4]");
   EXPECT_EQ(message(at::zeros({2, 3}), at::zeros({3}, at::kDouble)),
             "rms_norm: expected gain of Float, got Double");
   EXPECT_EQ(message(at::zeros({2, 3}, at::kLong), at::zeros({3})),

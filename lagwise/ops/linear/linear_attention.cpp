@@ -9,6 +9,7 @@
 #include "lagwise/ops/linear/linear_cpu.h"
 #include "lagwise/ops/torch/differentiable_pair.h"
 #include "lagwise/ops/torch/expect.h"
+#include "lagwise/ops/torch/rows_first.h"
 
 // The operators, in this order: what a call takes, the private pair that computes (CPU,
 // Meta, Autograd), the public ones on top of it, registration.
@@ -66,7 +67,7 @@ LinearForward forward_meta(const LinearCall& call) {
   const int64_t dens = call.divide == LinearCall::Divide::none ? 0 : call.n;
   const Tensor max =
       call.log_scale.defined() ? make({states, call.h}) : make({states, call.h, 0});
-  return {make({call.b, call.h, call.n, call.e}),
+  return {empty_in_order({call.b, call.h, call.n, call.e}, call.v),
           make({states, call.h, call.d, call.e}), make({states, call.h, call.f}),
           make({call.b, call.h, dens}), max};
 }
@@ -94,9 +95,7 @@ constexpr size_t kDecayInput = 5, kLogDecayInput = 9;  // places in that list
 
 LinearGradients backward_meta(const LinearCall& call, const LinearForward& saved,
                               const LinearCotangents&) {
-  const auto like = [](const Tensor& x) {
-    return x.defined() ? at::empty(x.sizes(), x.options()) : x;
-  };
+  const auto like = [](const Tensor& x) { return x.defined() ? empty_in_order(x) : x; };
   return {like(call.q),
           like(call.k),
           like(call.v),

@@ -8,6 +8,7 @@
 #include "lagwise/kernels/denominator_gradient.h"
 #include "lagwise/ops/linear/linear_backward-inl.h"
 #include "lagwise/ops/linear/linear_delta.h"
+#include "lagwise/ops/torch/rows_first.h"
 
 namespace lagwise::ops {
 namespace {
@@ -49,7 +50,8 @@ LinearGradients linear_backward_cpu(const LinearCall& call, const LinearForward&
   if (call.write_strength.defined()) return delta_backward_cpu(call, saved, cotangents);
   const auto options = call.q.options();
   const auto like = [&](const at::Tensor& x) {
-    return call.ragged ? at::zeros(x.sizes(), options) : at::empty(x.sizes(), options);
+    const at::Tensor made = empty_in_order(x);
+    return call.ragged ? made.zero_() : made;
   };
   const bool divides = call.divide != Divide::none;
   const bool separate = call.divide == Divide::separate;

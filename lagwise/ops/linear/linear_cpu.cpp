@@ -7,6 +7,7 @@
 #include "lagwise/ops/linear/linear_delta.h"
 #include "lagwise/ops/linear/linear_views.h"
 #include "lagwise/ops/linear/running_max.h"
+#include "lagwise/ops/torch/rows_first.h"
 
 namespace lagwise::ops {
 namespace {
@@ -156,7 +157,8 @@ class Forward {
 LinearForward linear_forward_cpu(const LinearCall& call) {
   const auto options = call.q.options();
   const auto rows = [&](at::IntArrayRef sizes) {
-    return call.ragged ? at::zeros(sizes, options) : at::empty(sizes, options);
+    const at::Tensor made = empty_in_order(sizes, call.v);
+    return call.ragged ? made.zero_() : made;
   };
   const RunningMax max = running_max(call);
   LinearForward to;

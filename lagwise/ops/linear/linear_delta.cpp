@@ -8,6 +8,7 @@
 
 #include "lagwise/kernels/delta_rule.h"
 #include "lagwise/ops/linear/linear_views.h"
+#include "lagwise/ops/torch/rows_first.h"
 
 namespace lagwise::ops {
 namespace {
@@ -77,7 +78,8 @@ LinearGradients delta_backward_cpu(const LinearCall& call, const LinearForward& 
                                    const LinearCotangents& cotangents) {
   const auto options = call.q.options();
   const auto like = [&](const at::Tensor& x) {
-    return call.ragged ? at::zeros(x.sizes(), options) : at::empty(x.sizes(), options);
+    const at::Tensor made = empty_in_order(x);
+    return call.ragged ? made.zero_() : made;
   };
   const at::Tensor d_out = cotangents.out.defined()
                                ? cotangents.out
