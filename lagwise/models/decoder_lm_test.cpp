@@ -174,6 +174,21 @@ TEST(DecoderLm, SaysWhatAStateOfAGatedDeltaNetOccupies) {
   EXPECT_EQ(state->bytes(), 2 * (2 * 8 * 8 + 3 * 3 * 16) * 4);
 }
 
+// After a single token: a rotation keeps its table of the rows that came last.
+TEST(DecoderLm, KeepsThatStateAtTheMillionthToken) {
+  const auto model =
+      make_model(small_model("decoder_lm", "rope:layout=half", "gated_deltanet"));
+  const auto state = model->start(1, kDraw);
+  const at::Tensor tokens = random_tokens(1, 20'000, 11);
+  model->extend(*state, tokens.narrow(1, 0, 10));
+  model->extend(*state, tokens.narrow(1, 10, 1));
+  const int64_t early = state->bytes();
+  for (int part = 0; part < 50; ++part) model->extend(*state, tokens);
+  EXPECT_TRUE(
+      at::isfinite(model->extend(*state, tokens.narrow(1, 0, 1))).all().item<bool>());
+  EXPECT_EQ(state->bytes(), early);
+}
+
 TEST(DecoderLm, KeepsACacheThatGrowsWithExactAttention) {
   const auto model = make_model(small_model("decoder_lm", "none", "exact"));
   const auto state = model->start(1, kDraw);
