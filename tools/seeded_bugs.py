@@ -44,7 +44,7 @@ class Bug(NamedTuple):
 
 BUGS = [
     Bug("wrong tail: padding of a row holds phi(0) instead of 0", "kernels", ROWS,
-        "std::fill(to + cols, to + panel_width<T>(), T{0});  // phi(0) need not be 0", ""),
+        "hn::IfThenElseZero(first_lanes(tag, cols), left)", "left"),
     Bug("wrong tail: a short last chunk ages the past like a whole one", "kernels", CHUNK,
         "whole = *power(rows - 1 + lead);", "whole = *power(chunk - 1 + lead);"),
     Bug("no decay on the state", "kernels", CHUNK,
@@ -70,11 +70,11 @@ BUGS = [
     Bug("normaliser's state not carried out", "kernels", LINEAR,
         "  if (denominator.z) std::copy_n(w.z, w.d, denominator.z);\n", ""),
     Bug("a row does not see itself", "kernels", CHUNK,
-        "std::fill(row + a + 1, row + round_up(a + 1, width), T{0});",
-        "std::fill(row + a, row + round_up(a + 1, width), T{0});"),
+        "x = hn::IfThenElseZero(first_lanes(tag, a + 1 - b), x);",
+        "x = hn::IfThenElseZero(first_lanes(tag, a - b), x);"),
     Bug("the denominator sees the next row", "kernels", CHUNK,
-        "std::fill(row + a + 1, row + round_up(a + 1, width), T{0});",
-        "std::fill(row + a + 2, row + round_up(a + 2, width), T{0});"),
+        "x = hn::IfThenElseZero(first_lanes(tag, a + 1 - b), x);",
+        "x = hn::IfThenElseZero(first_lanes(tag, a + 2 - b), x);"),
     Bug("a tile of rows sees its own future", "kernels", "lagwise/kernels/simd/tile-inl.h",
         "add_outer<kRows, kFirst>(tag, left.data", "add_outer<kRows, 0>(tag, left.data"),
     Bug("eps ignored", "kernels", CHUNK,
@@ -153,6 +153,14 @@ BUGS = [
         "head.lag_zero = piece.rows - 1;"),
     Bug("exact: a padded row aligned to the padding", "ops", "lagwise/ops/exact/exact_call.cpp",
         "piece.shift = at.keys - at.queries;", "piece.shift = call.m - call.n;"),
+    Bug("gelu: the slope lacks the density", "kernels", "lagwise/kernels/gelu.cpp",
+        "const auto slope = hn::MulAdd(at, normal.density, normal.below);",
+        "const auto slope = normal.below;"),
+    Bug("loss: the gradient does not know the target", "kernels",
+        "lagwise/kernels/softmax_loss.cpp", "    to[target[i]] -= T{1};\n", ""),
+    Bug("dense: the gradient of x is that of the last layer alone", "ops",
+        "lagwise/ops/dense.cpp", "dense_input_gradient(dy, weight.contiguous(), !first, dx);",
+        "dense_input_gradient(dy, weight.contiguous(), false, dx);"),
 ]
 
 # What each program is made of: folders of sources, its tests, what it links.
