@@ -164,7 +164,7 @@ BUGS = [
 ]
 
 # What each program is made of: folders of sources, its tests, what it links.
-TORCH = ["-lc10", "-ltorch_cpu", "-ltorch"]
+TORCH = ["-lc10", "-ltorch_cpu", "-ltorch", "-ldnnl", "-lgomp"]
 PROGRAMS = {
     "kernels": (["lagwise/core/*.cpp", "lagwise/kernels/*.cpp"],
                 ["lagwise/kernels/*_test.cpp"], []),
@@ -173,7 +173,8 @@ PROGRAMS = {
             ["lagwise/ops/linear/linear_attention_test.cpp",
              "lagwise/ops/linear/linear_attention_gradient_test.cpp",
              "lagwise/ops/linear/linear_attention_contract_test.cpp",
-             "lagwise/ops/exact/exact_attention_test.cpp"], TORCH),
+             "lagwise/ops/exact/exact_attention_test.cpp",
+             "lagwise/ops/dense_test.cpp"], TORCH),
 }
 # One SIMD target is enough here, and compiles in a third of the time.
 FLAGS = ["-std=c++20", "-O1", "-march=native", "-DHWY_COMPILE_ONLY_STATIC"]
