@@ -5,6 +5,7 @@
 #include <ATen/ops/ones.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "lagwise/ops/matrix_product.h"
 #include "lagwise/ops/parallel/pieces.h"
