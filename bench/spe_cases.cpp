@@ -21,7 +21,9 @@ namespace {
 using at::Tensor;
 
 constexpr int64_t kHeads = 8, kDim = 64, kSines = 5, kWidth = 64;
-constexpr double kForwardFloor = 0.001, kBothFloor = 0.001;
+/// Shares of the matrix product's rate, as in floors.cpp: on one thread the baseline
+/// reached 0.0374 and 0.0240.
+constexpr double kForwardFloor = 0.022, kBothFloor = 0.014;
 
 Shape shape_of(int64_t batch, int64_t n) { return {n, kHeads, kDim, kWidth, batch}; }
 
