@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "bench/floors.h"
 #include "bench/fma_peak.h"
+#include "bench/gemm_rate.h"
 #include "bench/memory.h"
 #include "lagwise/ops/torch/blas_threads.h"
 
@@ -22,6 +22,11 @@ Comparer::Comparer(bool quick, Manner manner)
 double Comparer::peak(int threads) {
   double& best = peaks_[threads];
   return best = std::max(best, fma_peak_gflops(threads));
+}
+
+double Comparer::gemm(int threads) {
+  double& best = gemms_[threads];
+  return best = std::max(best, gemm_gflops(threads));
 }
 
 void Comparer::measure(const Comparison& c) {
@@ -54,15 +59,17 @@ void Comparer::compare(BenchRow row, const Comparison& c, const Baseline& baseli
   row.baseline_ms = times.median_ms * baseline.times;
   if (baseline.weigh) row.baseline_bytes = extra_bytes(baseline.call);
   row.ratio = c.is_cost ? row.ours_ms / row.baseline_ms : row.baseline_ms / row.ours_ms;
-  auto floor = floor_ms({baseline.name, c.direction, c.shape.n, c.shape.heads,
-                         c.shape.d, c.shape.e, c.threads},
-                        row.peak_gflops / c.threads);
-  if (baseline.floor_ms > 0) floor = baseline.floor_ms;
+  auto floor = floor_share({baseline.name, c.direction, c.shape.n, c.shape.heads,
+                            c.shape.d, c.shape.e, c.threads});
+  if (baseline.floor_share > 0) floor = baseline.floor_share;
+  if (floor && c.gflop > 0)
+    row.floor =
+        check_floor(*floor, c.gflop, times.best_ms * baseline.times, gemm(c.threads));
   // No peer was measured in place of chunked torch, but without a fast matrix
   // product it is no rival.
   const bool crippled =
       baseline.name == "torch" && c.direction != "step" && !ops::has_openblas();
-  row.weak_baseline = crippled || (floor && times.best_ms > *floor);
+  row.weak_baseline = crippled || row.floor.weak();
   rows_.push_back(row);
   manner_.on_row(row);
 }

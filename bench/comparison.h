@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/floors.h"
 #include "bench/timing.h"
 
 namespace lagwise::bench {
@@ -24,9 +25,10 @@ struct Baseline {
   std::string name;
   Call call;
   int threads = 1;
-  double times = 1;     ///< factor on its time: 64 if it ran on a 64th of the length
-  double floor_ms = 0;  ///< a slower baseline is unfair; 0: `floors.h` decides
-  bool weigh = true;    ///< call it once more to count its memory
+  double times = 1;        ///< factor on its time: 64 if it ran on a 64th of the length
+  double floor_share = 0;  ///< of the matrix product's rate: a slower baseline is
+                           ///<   unfair; 0: `floors.h` decides
+  bool weigh = true;       ///< call it once more to count its memory
 };
 
 /// Ours and its rivals, timed in one run.
@@ -58,6 +60,7 @@ struct BenchRow {
   int64_t extra_bytes = 0;     ///< our working memory beyond inputs and outputs
   int64_t baseline_bytes = 0;  ///< and the baseline's
   bool weak_baseline = false;  ///< slower than its floor: the row proves nothing
+  FloorCheck floor = {};       ///< where it has one
   std::string note = {};       ///< why the baseline has no time, or an estimate
 };
 
@@ -81,12 +84,13 @@ class Comparer {
 
  private:
   double peak(int threads);
+  double gemm(int threads);
   void compare(BenchRow row, const Comparison& c, const Baseline& baseline,
                const Times& times);
 
   bool quick_;
   Manner manner_;
-  std::map<int, double> peaks_;
+  std::map<int, double> peaks_, gemms_;
   std::vector<BenchRow> rows_;
 };
 

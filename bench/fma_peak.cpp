@@ -1,11 +1,8 @@
 #include "bench/fma_peak.h"
 
-#include <algorithm>
-#include <barrier>
-#include <chrono>
 #include <cstdint>
-#include <thread>
-#include <vector>
+
+#include "bench/best_gflops.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/fma_peak.cpp"
@@ -62,52 +59,15 @@ namespace {
 
 HWY_EXPORT(fma_rounds);
 
-using Clock = std::chrono::steady_clock;
-
-constexpr int kRepetitions = 8;
 constexpr int64_t kRounds = 600'000;  // about 2 ms
-
-struct Span {
-  Clock::time_point begin, end;
-  double flops = 0;
-  float sink = 0.5f;
-};
-
-/// One repetition: every thread starts together; from first start to last end.
-double gflops_of(const std::vector<Span>& spans) {
-  auto begin = spans[0].begin, end = spans[0].end;
-  double flops = 0;
-  for (const Span& span : spans) {
-    begin = std::min(begin, span.begin);
-    end = std::max(end, span.end);
-    flops += span.flops;
-  }
-  return flops / std::chrono::duration<double, std::nano>(end - begin).count();
-}
 
 }  // namespace
 
 double fma_peak_gflops(int threads) {
-  std::vector<Span> spans(static_cast<size_t>(std::max(threads, 1)));
-  double best = 0;
-  const auto after_each = [&]() noexcept {
-    if (spans[0].flops > 0) best = std::max(best, gflops_of(spans));
-  };
-  std::barrier together(static_cast<std::ptrdiff_t>(spans.size()), after_each);
-  const auto work = [&](Span& span) {
-    for (int repetition = 0; repetition < kRepetitions; ++repetition) {
-      together.arrive_and_wait();
-      span.begin = Clock::now();
-      span.flops = HWY_DYNAMIC_DISPATCH(fma_rounds)(kRounds, &span.sink);
-      span.end = Clock::now();
-    }
-    together.arrive_and_wait();
-  };
-  std::vector<std::jthread> others;
-  for (size_t i = 1; i < spans.size(); ++i)
-    others.emplace_back(work, std::ref(spans[i]));
-  work(spans[0]);
-  return best;
+  return best_gflops(threads, [](int) {
+    float sink = 0.5f;
+    return HWY_DYNAMIC_DISPATCH(fma_rounds)(kRounds, &sink);
+  });
 }
 
 }  // namespace lagwise::bench

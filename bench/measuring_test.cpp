@@ -4,8 +4,10 @@
 
 #include "bench/floors.h"
 #include "bench/fma_peak.h"
+#include "bench/gemm_rate.h"
 #include "bench/memory.h"
 #include "bench/timing.h"
+#include "lagwise/ops/torch/blas_threads.h"
 
 namespace lagwise::bench {
 namespace {
@@ -74,18 +76,46 @@ TEST(Memory, ResultsOutliveTheMeasurement) {
   EXPECT_EQ(kept.sum().item<float>(), 100);
 }
 
-TEST(Floors, ScaleWithTheMachineAndTheLength) {
-  const FloorQuery query = {"recurrence", "forward", 4096, 8, 64, 64, 1};
-  EXPECT_DOUBLE_EQ(*floor_ms(query, 104), 25);
-  EXPECT_DOUBLE_EQ(*floor_ms(query, 208), 12.5);
-  const FloorQuery shorter = {"recurrence_fused", "backward", 1024, 8, 64, 64, 1};
-  EXPECT_DOUBLE_EQ(*floor_ms(shorter, 104), 19);
+TEST(GemmRate, IsBelowThePeak) {
+  const double rate = gemm_gflops(1);
+  EXPECT_GT(rate, 0);
+  EXPECT_LE(rate, 1.2 * fma_peak_gflops(1));  // both measured, neither exactly
 }
 
-TEST(Floors, ExistOnlyWhereAPeerWasMeasured) {
-  EXPECT_FALSE(floor_ms({"torch", "forward", 4096, 8, 64, 64, 1}, 104));
-  EXPECT_FALSE(floor_ms({"recurrence", "forward", 4096, 8, 64, 64, 2}, 104));
-  EXPECT_FALSE(floor_ms({"recurrence", "forward", 4096, 8, 256, 256, 1}, 104));
+TEST(GemmRate, LeavesTheThreadsOfBlasAsTheyWere) {
+  const int before = ops::blas_threads();
+  EXPECT_GT(gemm_gflops(2), 0);
+  EXPECT_EQ(ops::blas_threads(), before);
+}
+
+TEST(Floors, AreSharesOfTheMatrixProductsRate) {
+  // 2 GFLOP in 100 ms are 20 GFLOP/s: a fifth of 100, a tenth of 200.
+  EXPECT_DOUBLE_EQ(check_floor(0.15, 2, 100, 100).share, 0.2);
+  EXPECT_FALSE(check_floor(0.15, 2, 100, 100).weak());
+  EXPECT_TRUE(check_floor(0.15, 2, 100, 200).weak());
+  EXPECT_FALSE(check_floor(0.15, 4, 100, 200).weak());
+  EXPECT_FALSE(FloorCheck().weak());  // no floor
+}
+
+TEST(Floors, ExistOnlyWhereABaselineWasMeasured) {
+  EXPECT_TRUE(floor_share({"recurrence", "forward", 4096, 8, 64, 64, 1}));
+  EXPECT_TRUE(floor_share({"recurrence", "forward", 1024, 8, 64, 64, 1}));
+  EXPECT_FALSE(floor_share({"recurrence", "forward", 4096, 8, 64, 64, 2}));
+  EXPECT_FALSE(floor_share({"recurrence", "forward", 4096, 8, 256, 256, 1}));
+  EXPECT_FALSE(floor_share({"torch", "forward", 4096, 8, 64, 64, 1}));
+  EXPECT_TRUE(floor_share({"torch", "step", 1, 8, 64, 64, 1}));
+  EXPECT_FALSE(floor_share({"torch", "step", 4096, 8, 64, 64, 1}));  // exact attention
+}
+
+TEST(Floors, HoldEveryBaselineOfTraining) {
+  for (const int64_t n : {512, 2048, 8192}) {
+    EXPECT_TRUE(floor_share({"torch_chunked", "training step", n, 8, 64, 64, 2}));
+    EXPECT_TRUE(floor_share({"materialised", "training step", n, 8, 64, 64, 2}));
+  }
+  EXPECT_TRUE(floor_share({"torch_chunked", "training step", 256, 4, 16, 16, 1}));
+  EXPECT_TRUE(floor_share({"materialised", "training step", 256, 4, 64, 16, 1}));
+  // Of a sixteenth of the length, as --quick has it, overheads are the greater part.
+  EXPECT_FALSE(floor_share({"torch_chunked", "training step", 32, 8, 64, 64, 2}));
 }
 
 }  // namespace

@@ -74,8 +74,8 @@ TEST(TrainCases, SayWhyABaselineWasNotRun) {
   int seen = 0;
   plan.row = [&](const BenchRow&) { ++seen; };
   const std::vector<BenchRow> rows = run_train_cases(plan);
-  ASSERT_EQ(rows.size(), 2u);
-  EXPECT_EQ(seen, 2);
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(seen, 4);
   for (const BenchRow& row : rows) {
     EXPECT_NE(row.note.find("1.0 MB are free"), std::string::npos) << row.note;
     EXPECT_EQ(row.baseline_ms, 0);
@@ -85,11 +85,34 @@ TEST(TrainCases, SayWhyABaselineWasNotRun) {
   }
 }
 
+TEST(TrainCases, TimeEachEncodingAgainstItsBaseline) {
+  TrainPlan plan;
+  plan.quick = true, plan.lengths = {512}, plan.threads = 1;
+  std::vector<std::string> baselines;
+  for (const BenchRow& row : run_train_cases(plan)) {
+    baselines.push_back(row.baseline);
+    EXPECT_EQ(row.d, row.baseline == "materialised" ? 64 : row.e);
+    EXPECT_GT(row.ratio, 0);
+    EXPECT_GT(row.extra_bytes, 0);
+    EXPECT_GT(row.baseline_bytes, 0);
+  }
+  EXPECT_EQ(baselines, (std::vector<std::string>{"materialised", "torch_chunked",
+                                                 "materialised", "torch_chunked"}));
+  plan.only = "rope";
+  for (const BenchRow& row : run_train_cases(plan))
+    EXPECT_EQ(row.baseline, "torch_chunked");
+}
+
 // By hand: 4 layers of 6 (4 512^2 + 2 512 2048), 8 heads of 4 x 2 x 11 x 64 x 64 and
 // of 14 x 64 x 64, and the logits.
 TEST(TrainCases, CountMatrixWork) {
   EXPECT_EQ(matrix_flops(bench_model(512)),
             4.0 * (18874368 + 8 * 360448 + 8 * 57344) + 786432);
+  EXPECT_EQ(matrix_flops(with_rope(bench_model(512))),
+            4.0 * (18874368 + 8 * 57344) + 786432);
+  // 3 layers of 6 (4 64^2 + 2 64 256) and 4 heads of 14 x 16 x 16, and the logits.
+  EXPECT_EQ(matrix_flops(with_rope(small_bench_model(256))),
+            3.0 * (294912 + 4 * 3584) + 98304);
 }
 
 }  // namespace

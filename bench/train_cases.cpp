@@ -9,11 +9,15 @@
 #include <map>
 
 #include "bench/crossover.h"
+#include "bench/expert_model.h"
+#include "bench/floors.h"
 #include "bench/fma_peak.h"
+#include "bench/gemm_rate.h"
 #include "bench/memory.h"
 #include "bench/plain_model.h"
 #include "bench/timing.h"
 #include "lagwise/core/machine.h"
+#include "lagwise/core/spec.h"
 #include "lagwise/train/adamw.h"
 
 namespace lagwise::bench {
@@ -21,21 +25,20 @@ namespace {
 
 constexpr int64_t kSines = 5, kWidth = 64;
 
-/// A model in training. Every step draws new noise, as training does.
+/// The mean loss of the batch. Every step draws new noise, as training does.
+using MeanLoss = std::function<at::Tensor(const Draw&)>;
+
+/// A model in training: ours or a baseline, with the same optimiser.
 class Trainee {
  public:
-  Trainee(const ModelConfig& config, const Batch& batch)
-      : model_(make_model(config)),
-        optimiser_(trained_parameters(*model_)),
-        batch_(batch) {
-    model_->train();
-  }
+  Trainee(MeanLoss loss, std::vector<NamedTensor> parameters)
+      : loss_(std::move(loss)), optimiser_(std::move(parameters)) {}
 
   void step() {
     ++draw_.step;
-    const Loss loss = model_->loss(batch_, draw_);
+    const at::Tensor loss = loss_(draw_);
     optimiser_.forget_gradients();
-    (loss.sum / static_cast<double>(loss.count)).backward();
+    loss.backward();
     optimiser_.update({}, draw_.step, 1e-4,
                       1 / std::max(1.0, optimiser_.gradient_norm()));
   }
@@ -49,11 +52,49 @@ class Trainee {
   }
 
  private:
-  std::shared_ptr<Model> model_;
+  MeanLoss loss_;
   AdamW optimiser_;
-  Batch batch_;
   Draw draw_;
 };
+
+Trainee model_trainee(const ModelConfig& config, const Batch& batch) {
+  const std::shared_ptr<Model> model = make_model(config);
+  model->train();
+  const auto loss = [model, batch](const Draw& draw) {
+    const Loss sum = model->loss(batch, draw);
+    return sum.sum / static_cast<double>(sum.count);
+  };
+  return {loss, trained_parameters(*model)};
+}
+
+Trainee expert_trainee(const ModelConfig& config, const Batch& batch) {
+  const auto model = std::make_shared<ExpertModel>(*make_model(config));
+  return {[model, batch](const Draw&) { return model->loss(batch); },
+          model->parameters()};
+}
+
+/// What ours is timed against.
+struct Rival {
+  const char* name;
+  Trainee (*make)(const ModelConfig& config, const Batch& batch);
+  int64_t (*bytes)(const ModelConfig& config, int64_t batch, int64_t n);
+};
+
+constexpr Rival kMaterialised = {"materialised",
+                                 [](const ModelConfig& config, const Batch& batch) {
+                                   return model_trainee(plain_model(config), batch);
+                                 },
+                                 plain_step_bytes};
+constexpr Rival kTorchChunked = {"torch_chunked", expert_trainee, expert_step_bytes};
+
+bool is_spe(const ModelConfig& config) {
+  return Spec(config.encoding).name() == "sine_spe";
+}
+
+/// What a head's queries and keys are as wide as when attention sees them.
+int64_t feature_width(const ModelConfig& config) {
+  return is_spe(config) ? kWidth : config.key_width();
+}
 
 Batch random_batch(int64_t batch, int64_t n, int64_t vocabulary) {
   Batch made;
@@ -86,45 +127,54 @@ class TrainBench {
   explicit TrainBench(const TrainPlan& plan) : plan_(plan) {}
 
   std::vector<BenchRow> run() {
-    measure(small_bench_model(plan_.quick ? 64 : 256), 16, plan_.quick ? 64 : 256, 1,
-            "small");
+    const int64_t few = plan_.quick ? 64 : 256;
+    measure_both(small_bench_model(few), 16, few, 1, "small");
     for (const int64_t n : plan_.lengths)
-      measure(bench_model(n), 4, plan_.quick ? n / 16 : n, plan_.threads, "base");
+      measure_both(bench_model(n), 4, plan_.quick ? n / 16 : n, plan_.threads, "base");
     return rows_;
   }
 
  private:
-  void measure(const ModelConfig& config, int64_t batch, int64_t n, int threads,
-               const std::string& name) {
+  void measure_both(const ModelConfig& config, int64_t batch, int64_t n, int threads,
+                    const std::string& name) {
+    if (plan_.only != "rope") measure(config, kMaterialised, batch, n, threads, name);
+    if (plan_.only != "sine_spe")
+      measure(with_rope(config), kTorchChunked, batch, n, threads, name);
+  }
+
+  void measure(const ModelConfig& config, const Rival& rival, int64_t batch, int64_t n,
+               int threads, const std::string& name) {
     const std::string what = name + " decoder_lm, " + std::to_string(config.layers) +
                              " layers, C = " + std::to_string(config.dim) + ", " +
                              config.encoding;
     plan_.progress(what + ", N = " + std::to_string(n));
     BenchRow row;
     row.name = what, row.direction = "training step";
-    row.n = n, row.heads = config.heads, row.d = kWidth,
+    row.n = n, row.heads = config.heads, row.d = feature_width(config),
     row.e = config.dim / config.heads, row.batch = batch, row.threads = threads;
-    row.baseline = "materialised";
+    row.baseline = rival.name;
 
+    const double gflop = 1e-9 * matrix_flops(config) * static_cast<double>(batch * n);
     const Batch data = random_batch(batch, n, config.vocabulary);
-    Trainee ours(config, data);
+    Trainee ours = model_trainee(config, data);
     const Threads our_threads{threads, 1};
     our_threads.set();
     row.extra_bytes = ours.warm_up();
-    const int64_t needed = plain_step_bytes(config, batch, n) + row.extra_bytes;
+    const int64_t needed = rival.bytes(config, batch, n) + row.extra_bytes;
     const int64_t there = plan_.most_bytes > 0 ? plan_.most_bytes : free_bytes();
     if (needed > there) {
       row.note = "the baseline needs at least " + human_bytes(needed) + ", " +
                  human_bytes(there) + " are free";
       time(row, ours, our_threads);
     } else {
-      Trainee theirs(plain_model(config), data);
+      Trainee theirs = rival.make(config, data);
       Threads{threads, threads}.set();
       row.baseline_bytes = theirs.warm_up();
-      time(row, ours, our_threads, &theirs, best_threads(theirs, threads));
+      const double best_ms =
+          time(row, ours, our_threads, &theirs, best_threads(theirs, rival, threads));
+      check(row, gflop, best_ms);
     }
-    row.gflops = 1e-9 * matrix_flops(config) * static_cast<double>(batch * n) /
-                 (row.ours_ms * 1e-3);
+    row.gflops = gflop / (row.ours_ms * 1e-3);
     row.peak_gflops = peak(threads);
     row.fraction = row.gflops / row.peak_gflops;
     rows_.push_back(row);
@@ -132,19 +182,34 @@ class TrainBench {
   }
 
   /// Plain torch has both pools on all cores, but they may hinder each other: the
-  /// baseline gets what was the better setting at the first length.
-  Threads best_threads(Trainee& theirs, int threads) {
-    const auto known = best_.find(threads);
+  /// baseline gets what was the better setting at the first length, in the better of
+  /// two steps each.
+  Threads best_threads(Trainee& theirs, const Rival& rival, int threads) {
+    const auto key = std::pair(std::string(rival.name), threads);
+    const auto known = best_.find(key);
     if (known != best_.end()) return known->second;
     const Threads both{threads, threads}, one_pool{threads, 1};
-    const bool better =
-        threads == 1 || seconds_of(theirs, both) <= seconds_of(theirs, one_pool);
-    return best_[threads] = better ? both : one_pool;
+    if (threads == 1) return best_[key] = both;
+    const auto seconds = [&](const Threads& setting) {
+      return std::min(seconds_of(theirs, setting), seconds_of(theirs, setting));
+    };
+    return best_[key] = seconds(both) <= seconds(one_pool) ? both : one_pool;
   }
 
-  /// In turn, so that a slow moment of the machine falls on both.
-  void time(BenchRow& row, Trainee& ours, Threads our_threads,
-            Trainee* theirs = nullptr, Threads their_threads = {}) {
+  void check(BenchRow& row, double gflop, double best_ms) {
+    const auto floor = floor_share(
+        {row.baseline, row.direction, row.n, row.heads, row.d, row.e, row.threads});
+    if (!floor) return;
+    double& gemm = gemms_[row.threads];  // the best so far, as of the peak
+    gemm = std::max(gemm, gemm_gflops(row.threads));
+    row.floor = check_floor(*floor, gflop, best_ms, gemm);
+    row.weak_baseline = row.floor.weak();
+  }
+
+  /// In turn, so that a slow moment of the machine falls on both. Returns the
+  /// baseline's best.
+  double time(BenchRow& row, Trainee& ours, Threads our_threads,
+              Trainee* theirs = nullptr, Threads their_threads = {}) {
     std::vector<double> our_seconds, their_seconds;
     double spent = 0;
     const size_t most = plan_.quick ? 1 : 5;
@@ -157,9 +222,10 @@ class TrainBench {
       spent += their_seconds.back();
     }
     row.ours_ms = 1e3 * median(our_seconds);
-    if (theirs == nullptr) return;
+    if (theirs == nullptr) return 0;
     row.baseline_ms = 1e3 * median(their_seconds);
     row.ratio = row.baseline_ms / row.ours_ms;
+    return 1e3 * *std::min_element(their_seconds.begin(), their_seconds.end());
   }
 
   /// The roof only rises, as in comparison.h.
@@ -169,8 +235,8 @@ class TrainBench {
   }
 
   const TrainPlan& plan_;
-  std::map<int, double> peaks_;
-  std::map<int, Threads> best_;  // of the baseline
+  std::map<int, double> peaks_, gemms_;
+  std::map<std::pair<std::string, int>, Threads> best_;  // of baselines
   std::vector<BenchRow> rows_;
 };
 
@@ -192,12 +258,17 @@ ModelConfig small_bench_model(int64_t n) {
   return config;
 }
 
+ModelConfig with_rope(ModelConfig config) {
+  config.encoding = kExpertEncoding, config.attention = kExpertAttention;
+  return config;
+}
+
 double matrix_flops(const ModelConfig& config) {
   const auto c = static_cast<double>(config.dim), v = double(config.vocabulary);
   const auto f = static_cast<double>(config.feed_forward), h = double(config.heads);
-  const double d = c / h, r = kWidth;
+  const double d = c / h, r = double(feature_width(config));
   const double dense = 6 * (4 * c * c + 2 * c * f);
-  const double spe = 2 * h * 2 * 2 * (2 * kSines + 1) * d * r;
+  const double spe = !is_spe(config) ? 0 : 2 * h * 2 * 2 * (2 * kSines + 1) * d * r;
   const double attention = 14 * h * r * d;
   return static_cast<double>(config.layers) * (dense + spe + attention) + 6 * c * v;
 }

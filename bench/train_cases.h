@@ -12,8 +12,9 @@ namespace lagwise::bench {
 struct TrainPlan {
   int threads = 2;
   std::vector<int64_t> lengths = {512, 2048, 8192};
+  std::string only;             ///< of sine_spe, rope; empty: both
   bool quick = false;           ///< one repetition, a sixteenth of every length
-  double longest_seconds = 20;  ///< of all repetitions of a length, about
+  double longest_seconds = 20;  ///< of all repetitions of a row, about
   int64_t most_bytes = 0;       ///< 0: what the machine has left
   std::function<void(const std::string&)> progress = [](const std::string&) {};
   std::function<void(const BenchRow&)> row = [](const BenchRow&) {};  ///< as they come
@@ -27,19 +28,28 @@ ModelConfig bench_model(int64_t n);
 /// The small one that two cores can train in minutes: 3 layers, C = 64, H = 4.
 ModelConfig small_bench_model(int64_t n);
 
+/// The same model with RoPE and a fixed decay instead, as `recipes/demo/rope.toml` has
+/// them: no feature map, no denominator, a norm of each head's output.
+ModelConfig with_rope(ModelConfig config);
+
 /// The matrix work of a training step on one token, in flops. Two for a multiply-add:
 ///
 ///     dense      6 (4 C C + 2 C F) a layer and 6 C V for the logits: forward, and the
 ///                gradients of inputs and weights
 ///     sine_spe   2 x 2 (2K+1) D R a head, forward, and as much backward: [q_d w_d] Z
-///     attention  4 R E a head forward and 10 R E backward, as a recurrence would need
+///     attention  4 R E a head forward and 10 R E backward, as a recurrence would need;
+///                with RoPE R = D, since it makes no features
 ///
-/// Not counted: what chunks of attention compute beyond the recurrence, norms, GELU,
-/// softmax, noise, the optimiser.
+/// Not counted: what chunks of attention compute beyond the recurrence, rotations,
+/// norms, GELU, softmax, noise, the optimiser.
 double matrix_flops(const ModelConfig& config);
 
 /// Whole steps (forward, backward, AdamW) of `bench_model` at every length, batch 4,
-/// and of `small_bench_model` at N = 256, batch 16, one thread; against plain_model.h.
+/// and of `small_bench_model` at N = 256, batch 16, one thread. The baselines:
+///
+///     materialised   of SineSPE: its codes as tensors (plain_model.h)
+///     torch_chunked  of RoPE with decay: as an expert writes it (expert_model.h)
+///
 /// A length at which the baseline does not fit into memory gives a row with a note.
 std::vector<BenchRow> run_train_cases(const TrainPlan& plan);
 

@@ -166,6 +166,20 @@ TEST(Bench, RefusesWrongThreadCounts) {
                  "--help)");
 }
 
+TEST(Bench, RowsOfTrainingNameTheirBaselineAndTheMachine) {
+  const Outcome outcome = lagwise({"bench", "train", "--quick", "--json", "--only",
+                                   "rope", "--threads", "1", "--lengths", "512"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto rows = nlohmann::json::parse(outcome.out);
+  ASSERT_EQ(rows.size(), 2u);
+  for (const auto& row : rows) {
+    EXPECT_EQ(row["baseline"], "torch_chunked");
+    EXPECT_GT(row["baseline_bytes"], 0);
+    for (const char* name : {"cpu", "simd"})
+      EXPECT_TRUE(row.contains(name) && row[name].is_string()) << name;
+  }
+}
+
 TEST(Bench, RefusesAPageThatCannotBeWrittenBeforeMeasuring) {
   const std::vector<std::string> words = {"bench", "crossover", "--html"};
   const auto page = [&](const std::string& file) {

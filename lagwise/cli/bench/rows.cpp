@@ -7,6 +7,7 @@
 
 #include "bench/crossover.h"
 #include "bench/timing.h"
+#include "lagwise/cli/machine.h"
 #include "lagwise/core/machine.h"
 
 namespace lagwise::cli {
@@ -15,7 +16,18 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
+/// What was measured on: rows of several machines end up in one table.
+struct MachineNames {
+  std::string cpu, simd;
+};
+
+MachineNames machine_names() {
+  const std::vector<std::string> usable = usable_simd();
+  return {cpu_model(), usable.empty() ? "" : usable.front()};
+}
+
 Json row_json(const bench::BenchRow& row) {
+  static const MachineNames machine = machine_names();
   Json json = {{"case", row.name},
                {"direction", row.direction},
                {"batch", row.batch},
@@ -34,6 +46,13 @@ Json row_json(const bench::BenchRow& row) {
                {"extra_bytes", row.extra_bytes},
                {"baseline_bytes", row.baseline_bytes},
                {"weak_baseline", row.weak_baseline}};
+  if (row.floor.floor > 0) {
+    json["gemm_gflops"] = row.floor.gemm_gflops;
+    json["baseline_share"] = row.floor.share;
+    json["floor_share"] = row.floor.floor;
+  }
+  json["cpu"] = machine.cpu;
+  json["simd"] = machine.simd;
   if (!row.note.empty()) {
     json["baseline_ms"] = json["ratio"] = json["baseline_bytes"] = nullptr;
     json["note"] = row.note;

@@ -19,6 +19,7 @@ namespace {
 struct BenchTrainFlags {
   bool json = false, quick = false;
   int threads = 0;
+  std::string only;
   std::vector<int64_t> lengths = bench::TrainPlan().lengths;
 };
 
@@ -38,6 +39,7 @@ void run_train_bench(const BenchTrainFlags& flags) {
   plan.threads = flags.threads > 0 ? flags.threads : usable_cores();
   plan.lengths = flags.lengths;
   plan.quick = flags.quick;
+  plan.only = flags.only;
   plan.progress = show_progress;
   RowPrinter printer(flags.json, bench::describe_settings());
   plan.row = [&](const bench::BenchRow& row) {
@@ -51,7 +53,8 @@ void run_train_bench(const BenchTrainFlags& flags) {
 
 void add_train_bench(CLI::App& bench) {
   CLI::App* verb = bench.add_subcommand(
-      "train", "Time whole training steps against materialised SPE in plain torch");
+      "train",
+      "Time whole training steps with SPE and RoPE against the same in plain torch");
   const auto flags = std::make_shared<BenchTrainFlags>();
   verb->add_flag("--json", flags->json,
                  "Print a JSON array of rows instead of a table");
@@ -65,6 +68,8 @@ void add_train_bench(CLI::App& bench) {
       ->delimiter(',')
       ->check(whole_number(16, 65536))
       ->capture_default_str();
+  verb->add_option("--only", flags->only, "Measure models with one encoding alone")
+      ->check(CLI::IsMember({"sine_spe", "rope"}));
   verb->callback([flags] { run_train_bench(*flags); });
 }
 
