@@ -24,18 +24,25 @@ using torch::autograd::variable_list;
 
 constexpr const char* kOp = "feed_forward";
 
-/// h = x W_in^T + b_in, and y from it; a piece of rows passes through both layers before
-/// the next one comes, so that gelu(h) stays in the cache and is nowhere kept.
+/// How much of gelu(h) is there at once. More rows would leave the cache; with fewer the
+/// weights, which every product reads anew, would cost more than the product.
+constexpr int64_t kInnerNumbers = 1 << 20;
+
+/// h = x W_in^T + b_in, and y from it; some rows pass through both layers before the next
+/// ones come, so that gelu(h) is nowhere kept.
 std::pair<Tensor, Tensor> both_layers(const Tensor& x, const DenseWeights& in,
                                       const DenseWeights& out, const Tensor& start) {
   const int64_t rows = x.size(0), inner = in.weight.size(0);
   const Tensor h = at::empty({rows, inner}, x.options());
   const Tensor y = at::empty({rows, out.weight.size(0)}, x.options());
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), kOp, [&] {
+    const int64_t step =
+        std::max(kDenseRows, kInnerNumbers / std::max<int64_t>(1, inner));
     in_pieces(rows, kDenseRows, [&](int64_t first, int64_t last) {
-      std::vector<scalar_t> space(static_cast<size_t>(kDenseRows * inner));
-      for (int64_t begin = first; begin < last; begin += kDenseRows) {
-        const int64_t end = std::min(last, begin + kDenseRows);
+      std::vector<scalar_t> space(
+          static_cast<size_t>(std::min(step, last - first) * inner));
+      for (int64_t begin = first; begin < last; begin += step) {
+        const int64_t end = std::min(last, begin + step);
         const auto some = matrix_view<scalar_t>(h).slice(begin, end);
         dense_some_rows<scalar_t>(matrix_view<const scalar_t>(x).slice(begin, end),
                                   in.weight, in.bias, {}, some);

@@ -1,7 +1,7 @@
 #include "lagwise/ops/matrix_product.h"
 
-#include <ATen/core/Tensor.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/ops/addmm_cpu_dispatch.h>
 #include <ATen/ops/from_blob.h>
 #include <c10/util/Exception.h>
