@@ -159,8 +159,9 @@ BUGS = [
     Bug("loss: the gradient does not know the target", "kernels",
         "lagwise/kernels/softmax_loss.cpp", "    to[target[i]] -= T{1};\n", ""),
     Bug("dense: the gradient of x is that of the last layer alone", "ops",
-        "lagwise/ops/dense.cpp", "dense_input_gradient(dy, weight.contiguous(), !first, dx);",
-        "dense_input_gradient(dy, weight.contiguous(), false, dx);"),
+        "lagwise/ops/dense.cpp",
+        "dense_input_gradient(dy, saved[at].contiguous(), !first, d_rows);",
+        "dense_input_gradient(dy, saved[at].contiguous(), false, d_rows);"),
 ]
 
 # What each program is made of: folders of sources, its tests, what it links.

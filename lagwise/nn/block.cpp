@@ -34,29 +34,36 @@ Block::Block(const BlockConfig& config, std::shared_ptr<Encoding> encoding,
 
 at::Tensor Block::add(const at::Tensor& x, const std::shared_ptr<Norm>& norm,
                       const Pass& pass, int64_t which, const Inner& inner) const {
-  const at::Tensor y = pre_norm_ ? norm->forward(x) : x;
-  const at::Tensor sum = pass.dropout == 0 ? inner(y, x)
-                                           : x + dropout(inner(y, {}), pass.dropout,
-                                                         pass.draw, place_ + which);
+  const ops::InputNorm before = pre_norm_ ? norm->before_layer() : ops::InputNorm{};
+  const bool apart = pre_norm_ && !before.gain.defined();
+  const at::Tensor y = apart ? norm->forward(x) : x;
+  const at::Tensor sum =
+      pass.dropout == 0
+          ? inner(y, before, x)
+          : x + dropout(inner(y, before, {}), pass.dropout, pass.draw, place_ + which);
   return pre_norm_ ? sum : norm->forward(sum);
 }
 
-at::Tensor Block::feed_forward(const at::Tensor& y, const at::Tensor& start) const {
-  return ops::feed_forward(y, ff_in_->weights(), ff_out_->weights(), start);
+at::Tensor Block::feed_forward(const at::Tensor& y, const ops::InputNorm& norm,
+                               const at::Tensor& start) const {
+  return ops::feed_forward(y, ff_in_->weights(), ff_out_->weights(), start, norm);
 }
 
 at::Tensor Block::forward(at::Tensor x, const Pass& pass, const at::Tensor& other,
                           const Pass* cross_pass) {
-  x = add(x, attn_norm_, pass, 0, [&](const at::Tensor& y, const at::Tensor& start) {
-    return attn_->forward(y, y, pass, start);
-  });
+  x = add(x, attn_norm_, pass, 0,
+          [&](const auto& y, const auto& norm, const auto& start) {
+            return attn_->forward(y, y, pass, norm, start);
+          });
   if (cross_)
-    x = add(x, cross_norm_, pass, 1, [&](const at::Tensor& y, const at::Tensor& start) {
-      return cross_->forward(y, other, *cross_pass, start);
-    });
-  return add(x, ff_norm_, pass, 2, [&](const at::Tensor& y, const at::Tensor& start) {
-    return feed_forward(y, start);
-  });
+    x = add(x, cross_norm_, pass, 1,
+            [&](const auto& y, const auto& norm, const auto& start) {
+              return cross_->forward(y, other, *cross_pass, norm, start);
+            });
+  return add(x, ff_norm_, pass, 2,
+             [&](const auto& y, const auto& norm, const auto& start) {
+               return feed_forward(y, norm, start);
+             });
 }
 
 BlockState Block::start(int64_t batch, const at::Tensor& other,
@@ -68,16 +75,19 @@ BlockState Block::start(int64_t batch, const at::Tensor& other,
 
 at::Tensor Block::extend(BlockState& state, at::Tensor x, const Pass& pass,
                          const Pass* cross_pass) {
-  x = add(x, attn_norm_, pass, 0, [&](const at::Tensor& y, const at::Tensor& start) {
-    return attn_->extend(*state.self, y, pass, start);
-  });
+  x = add(x, attn_norm_, pass, 0,
+          [&](const auto& y, const auto& norm, const auto& start) {
+            return attn_->extend(*state.self, y, pass, norm, start);
+          });
   if (cross_)
-    x = add(x, cross_norm_, pass, 1, [&](const at::Tensor& y, const at::Tensor& start) {
-      return cross_->ask(*state.heard, y, *cross_pass, start);
-    });
-  return add(x, ff_norm_, pass, 2, [&](const at::Tensor& y, const at::Tensor& start) {
-    return feed_forward(y, start);
-  });
+    x = add(x, cross_norm_, pass, 1,
+            [&](const auto& y, const auto& norm, const auto& start) {
+              return cross_->ask(*state.heard, y, *cross_pass, norm, start);
+            });
+  return add(x, ff_norm_, pass, 2,
+             [&](const auto& y, const auto& norm, const auto& start) {
+               return feed_forward(y, norm, start);
+             });
 }
 
 }  // namespace lagwise::nn

@@ -45,11 +45,13 @@ class Block : public torch::nn::Module {
                     const Pass* cross_pass = nullptr);
 
  private:
-  /// f(y) + start; an undefined start is 0.
-  using Inner = std::function<at::Tensor(const at::Tensor& y, const at::Tensor& start)>;
+  /// f(norm(y)) + start; an undefined start is 0.
+  using Inner = std::function<at::Tensor(
+      const at::Tensor& y, const ops::InputNorm& norm, const at::Tensor& start)>;
   at::Tensor add(const at::Tensor& x, const std::shared_ptr<Norm>& norm,
                  const Pass& pass, int64_t which, const Inner& inner) const;
-  at::Tensor feed_forward(const at::Tensor& y, const at::Tensor& start) const;
+  at::Tensor feed_forward(const at::Tensor& y, const ops::InputNorm& norm,
+                          const at::Tensor& start) const;
 
   bool pre_norm_;
   int64_t place_;  // of its dropout

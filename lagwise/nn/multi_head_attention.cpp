@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "lagwise/nn/parameters.h"
+#include "lagwise/ops/rms_norm.h"
 
 namespace lagwise::nn {
 
@@ -98,25 +99,29 @@ HeadRows MultiHeadAttention::rows_of(const at::Tensor& q, const at::Tensor& k,
 }
 
 /// Queries of x, keys and values of y: of one input they are one step of the graph.
-MultiHeadAttention::Projected MultiHeadAttention::project(const at::Tensor& x,
-                                                          const at::Tensor& y) const {
+MultiHeadAttention::Projected MultiHeadAttention::project(
+    const at::Tensor& x, const at::Tensor& y, const ops::InputNorm& norm) const {
   if (!x.is_same(y)) {
     const auto heard = ops::dense_each(y, {k_proj_->weights(), v_proj_->weights()});
-    return {q_proj_->forward(x), heard[0], heard[1]};
+    return {ops::dense_each(x, {q_proj_->weights()}, norm)[0], heard[0], heard[1]};
   }
-  const auto all =
-      ops::dense_each(x, {q_proj_->weights(), k_proj_->weights(), v_proj_->weights()});
+  const auto all = ops::dense_each(
+      x, {q_proj_->weights(), k_proj_->weights(), v_proj_->weights()}, norm);
   return {all[0], all[1], all[2]};
 }
 
 at::Tensor MultiHeadAttention::forward(const at::Tensor& x, const at::Tensor& y,
-                                       const Pass& pass,
+                                       const Pass& pass, const ops::InputNorm& norm,
                                        const at::Tensor& start) const {
+  if (gates() && norm.gain.defined()) {  // which read the normed rows too
+    const at::Tensor rows = ops::rms_norm(x, norm.gain, norm.eps);
+    return forward(rows, x.is_same(y) ? rows : y, pass, {}, start);
+  }
   const auto convolved = [](const std::shared_ptr<ShortConvolution>& convolution,
                             const at::Tensor& rows) {
     return convolution ? convolution->forward(rows) : rows;
   };
-  const auto [q, k, v] = project(x, y);
+  const auto [q, k, v] = project(x, y, norm);
   const HeadRows rows =
       rows_of(convolved(q_conv_, q), convolved(k_conv_, k), convolved(v_conv_, v), y);
   return join(mixer_->mix(rows, pass), x, start);
@@ -129,12 +134,15 @@ std::unique_ptr<AttentionState> MultiHeadAttention::start(int64_t batch) const {
 }
 
 at::Tensor MultiHeadAttention::extend(AttentionState& state, const at::Tensor& x,
-                                      const Pass& pass, const at::Tensor& start) const {
+                                      const Pass& pass, const ops::InputNorm& norm,
+                                      const at::Tensor& start) const {
+  if (gates() && norm.gain.defined())
+    return extend(state, ops::rms_norm(x, norm.gain, norm.eps), pass, {}, start);
   const auto convolved = [&](const std::shared_ptr<ShortConvolution>& convolution,
                              const at::Tensor& rows, at::Tensor& recent) {
     return convolution ? convolution->extend(recent, rows, pass.lengths) : rows;
   };
-  const auto [q, k, v] = project(x, x);
+  const auto [q, k, v] = project(x, x, norm);
   const HeadRows rows = rows_of(convolved(q_conv_, q, state.recent_q),
                                 convolved(k_conv_, k, state.recent_k),
                                 convolved(v_conv_, v, state.recent_v), x);
@@ -147,8 +155,12 @@ std::unique_ptr<MixerState> MultiHeadAttention::listen(const at::Tensor& y,
 }
 
 at::Tensor MultiHeadAttention::ask(const MixerState& heard, const at::Tensor& x,
-                                   const Pass& pass, const at::Tensor& start) const {
-  return join(mixer_->ask(heard, split(q_proj_->forward(x)), pass), x, start);
+                                   const Pass& pass, const ops::InputNorm& norm,
+                                   const at::Tensor& start) const {
+  if (gates() && norm.gain.defined())
+    return ask(heard, ops::rms_norm(x, norm.gain, norm.eps), pass, {}, start);
+  const at::Tensor q = ops::dense_each(x, {q_proj_->weights()}, norm)[0];
+  return join(mixer_->ask(heard, split(q), pass), x, start);
 }
 
 }  // namespace lagwise::nn

@@ -48,24 +48,29 @@ class MultiHeadAttention : public torch::nn::Module {
                      Initial& initial);
 
   /// Queries x [B, N, C] over rows y [B, M, C] -> [B, N, C]; self attention: x = y.
-  /// Here and below: added to `start` [B, N, C], if that is defined.
+  /// Here and below x is normed first, if `norm` has a gain (and so is y, if it is x), and
+  /// the result is added to `start` [B, N, C], if that is defined.
   at::Tensor forward(const at::Tensor& x, const at::Tensor& y, const Pass& pass,
+                     const ops::InputNorm& norm = {},
                      const at::Tensor& start = {}) const;
 
   std::unique_ptr<AttentionState> start(int64_t batch) const;
   at::Tensor extend(AttentionState& state, const at::Tensor& x, const Pass& pass,
+                    const ops::InputNorm& norm = {},
                     const at::Tensor& start = {}) const;
 
   /// Cross attention while decoding: `listen` takes y once, `ask` each further x.
   std::unique_ptr<MixerState> listen(const at::Tensor& y, const Pass& pass) const;
   at::Tensor ask(const MixerState& heard, const at::Tensor& x, const Pass& pass,
-                 const at::Tensor& start = {}) const;
+                 const ops::InputNorm& norm = {}, const at::Tensor& start = {}) const;
 
  private:
   struct Projected {
     at::Tensor q, k, v;  // [B, N, H W]
   };
-  Projected project(const at::Tensor& x, const at::Tensor& y) const;
+  Projected project(const at::Tensor& x, const at::Tensor& y,
+                    const ops::InputNorm& norm) const;
+  bool gates() const { return forget_ || write_ || gate_proj_; }
   void make_projections(const AttentionConfig& config, const HeadShape& shape,
                         Initial& initial);
   void make_memory(const AttentionConfig& config, const HeadShape& shape,

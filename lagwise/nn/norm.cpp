@@ -27,4 +27,8 @@ at::Tensor Norm::forward(const at::Tensor& x) const {
   return ops::rms_norm(x, weight_, kNormEps);
 }
 
+ops::InputNorm Norm::before_layer() const {
+  return centred_ ? ops::InputNorm{} : ops::InputNorm{weight_, kNormEps};
+}
+
 }  // namespace lagwise::nn

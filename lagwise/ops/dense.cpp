@@ -9,6 +9,8 @@
 
 #include "lagwise/ops/dense_checks.h"
 #include "lagwise/ops/dense_passes.h"
+#include "lagwise/ops/rms_norm.h"
+#include "lagwise/ops/rms_norm_passes.h"
 #include "lagwise/ops/torch/once_differentiable.h"
 #include "lagwise/ops/torch/recorded.h"
 
@@ -41,6 +43,12 @@ Tensor plain(const Tensor& x, const DenseWeights& layer, const Tensor& start) {
                        layer.bias.defined() ? layer.bias.contiguous() : Tensor(),
                        start.defined() ? dense_rows(start) : Tensor())
       .view(sizes);
+}
+
+/// norm(x), or x itself without a gain.
+RmsForward normed(const Tensor& x, const Tensor& gain, double eps) {
+  if (gain.numel() == 0) return {x, {}};
+  return rms_forward(x.contiguous(), gain.contiguous(), eps);
 }
 
 struct DenseFunction : torch::autograd::Function<DenseFunction> {
@@ -77,43 +85,55 @@ struct DenseFunction : torch::autograd::Function<DenseFunction> {
   }
 };
 
-/// tensors: x, then weight and bias of each layer; without a bias an empty tensor.
+/// tensors: x, the gain of the norm, then weight and bias of each layer; where there is
+/// none, an empty tensor.
 struct DenseEachFunction : torch::autograd::Function<DenseEachFunction> {
-  static variable_list forward(AutogradContext* ctx, at::TensorList tensors) {
+  static variable_list forward(AutogradContext* ctx, at::TensorList tensors,
+                               double eps) {
     ctx->save_for_backward(tensors.vec());
+    ctx->saved_data["eps"] = eps;
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const Tensor x = normed(tensors[0], tensors[1], eps).y;
     variable_list results;
-    for (size_t i = 1; i < tensors.size(); i += 2) {
+    for (size_t i = 2; i < tensors.size(); i += 2) {
       const bool biased = tensors[i + 1].numel() > 0;
-      results.push_back(
-          plain(tensors[0], {tensors[i], biased ? tensors[i + 1] : Tensor()}, {}));
+      results.push_back(plain(x, {tensors[i], biased ? tensors[i + 1] : Tensor()}, {}));
     }
     return results;
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto saved = ctx->get_saved_variables();
-    const Tensor& x = saved[0];
-    variable_list results(saved.size());
+    const Tensor &x = saved[0], &gain = saved[1];
+    variable_list results(saved.size() + 1);
     {
       const at::AutoGradMode off(false);
-      const Tensor rows = dense_rows(x);
-      Tensor dx;
+      const RmsForward norm = normed(x, gain, ctx->saved_data["eps"].toDouble());
+      const Tensor rows = dense_rows(norm.y);
+      const bool wants_rows = ctx->needs_input_grad(0) || ctx->needs_input_grad(1);
+      Tensor d_rows;
       for (size_t i = 0; i < grads.size(); ++i) {
         if (!grads[i].defined()) continue;
-        const Tensor &weight = saved[2 * i + 1], &bias = saved[2 * i + 2];
+        const size_t at = 2 * i + 2;
         const Tensor dy = dense_rows(grads[i]);
-        if (ctx->needs_input_grad(0)) {
-          const bool first = !dx.defined();
-          if (first) dx = at::empty({rows.size(0), rows.size(1)}, dy.options());
-          dense_input_gradient(dy, weight.contiguous(), !first, dx);
+        if (wants_rows) {
+          const bool first = !d_rows.defined();
+          if (first) d_rows = at::empty(rows.sizes(), dy.options());
+          dense_input_gradient(dy, saved[at].contiguous(), !first, d_rows);
         }
-        const WeightGradients to(weight, ctx->needs_input_grad(2 * i + 1),
-                                 bias.numel() > 0 && ctx->needs_input_grad(2 * i + 2));
+        const WeightGradients to(
+            saved[at], ctx->needs_input_grad(at),
+            saved[at + 1].numel() > 0 && ctx->needs_input_grad(at + 1));
         dense_weight_gradients(dy, rows, to.weight, to.bias);
-        results[2 * i + 1] = to.weight, results[2 * i + 2] = to.bias;
+        results[at] = to.weight, results[at + 1] = to.bias;
       }
-      if (dx.defined()) results[0] = dx.view(x.sizes());
+      if (d_rows.defined() && norm.inv_size.defined()) {
+        const RmsGradients through = rms_backward(
+            x.contiguous(), gain.contiguous(), norm.inv_size, d_rows.view(x.sizes()));
+        results[0] = through.x, results[1] = through.gain;
+      } else if (d_rows.defined()) {
+        results[0] = d_rows.view(x.sizes());
+      }
     }
     variable_list inputs = saved;
     inputs.insert(inputs.end(), grads.begin(), grads.end());
@@ -137,21 +157,24 @@ Tensor dense(const Tensor& x, const Tensor& weight, const Tensor& bias,
   });
 }
 
-std::vector<Tensor> dense_each(const Tensor& x,
-                               const std::vector<DenseWeights>& layers) {
-  std::vector<Tensor> tensors = {x}, results;
+std::vector<Tensor> dense_each(const Tensor& x, const std::vector<DenseWeights>& layers,
+                               const InputNorm& norm) {
+  check_norm(kOp, x, norm);
+  const Tensor none = at::empty({0}, x.options().requires_grad(false));
+  const auto or_none = [&](const Tensor& t) { return t.defined() ? t : none; };
+  std::vector<Tensor> tensors = {x, or_none(norm.gain)}, results;
   for (const DenseWeights& layer : layers) {
     check_dense(kOp, x, layer, {});
     tensors.push_back(layer.weight);
-    tensors.push_back(layer.bias.defined() ? layer.bias
-                                           : at::empty({0}, layer.weight.options()));
+    tensors.push_back(or_none(layer.bias));
   }
   if (x.numel() == 0 || !wants_graph(tensors)) {
+    const Tensor rows = norm.gain.defined() ? rms_norm(x, norm.gain, norm.eps) : x;
     for (const DenseWeights& layer : layers)
-      results.push_back(dense(x, layer.weight, layer.bias));
+      results.push_back(dense(rows, layer.weight, layer.bias));
     return results;
   }
-  const variable_list all = DenseEachFunction::apply(at::TensorList(tensors));
+  const variable_list all = DenseEachFunction::apply(at::TensorList(tensors), norm.eps);
   for (size_t i = 0; i < layers.size(); ++i)
     results.push_back(
         recorded("lagwise::dense", x, layers[i].weight, [&] { return all[i]; }));

@@ -23,18 +23,27 @@ struct DenseWeights {
   at::Tensor bias;    ///< [O] or undefined
 };
 
-/// Several layers of the same input, such as queries, keys and values: y_l of each. The
-/// gradient of x is summed by the products themselves.
+/// The norm of rms_norm.h before a layer. Without a gain: none.
+struct InputNorm {
+  at::Tensor gain;  ///< [I]
+  double eps = 0;
+};
+
+/// Several layers of the same input, such as queries, keys and values: y_l of each, of x
+/// or of norm(x). The gradient of x is summed by the products themselves; the normed
+/// rows are not kept but computed anew in the backward pass.
 std::vector<at::Tensor> dense_each(const at::Tensor& x,
-                                   const std::vector<DenseWeights>& layers);
+                                   const std::vector<DenseWeights>& layers,
+                                   const InputNorm& norm = {});
 
 /// Two layers with GELU between, as one step of the graph:
 ///
-///     y = start + gelu(x W_in^T + b_in) W_out^T + b_out
+///     y = start + gelu(norm(x) W_in^T + b_in) W_out^T + b_out
 ///
-/// Keeps the numbers before GELU, and computes those after it anew in the backward
-/// pass. Shapes as of `dense`.
+/// Keeps x and the numbers before GELU; those after the norm and after GELU are computed
+/// anew in the backward pass, a few rows at a time. Shapes as of `dense`.
 at::Tensor feed_forward(const at::Tensor& x, const DenseWeights& in,
-                        const DenseWeights& out, const at::Tensor& start = {});
+                        const DenseWeights& out, const at::Tensor& start = {},
+                        const InputNorm& norm = {});
 
 }  // namespace lagwise::ops

@@ -64,85 +64,53 @@ void dense_input_gradient(const at::Tensor& dy, const at::Tensor& weight, bool a
   });
 }
 
-namespace {
-
-/// How the sums over rows of a layer's weights are cut: into ranges of rows, whose
-/// results are added afterwards in their order, and of outputs. A range of outputs reads
-/// all of x, one of rows only its own; but each of those needs room for all weights.
-struct WeightPieces {
-  int64_t ranges_of_rows, ranges_of_outputs;
-
-  WeightPieces(int64_t rows, int64_t outputs, int64_t inputs) {
-    constexpr int64_t kFewWeights = 1 << 16, kRows = 512, kOutputs = 16;
-    const bool few = outputs * inputs <= kFewWeights;
-    ranges_of_rows = std::clamp<int64_t>(rows / kRows, 1, few ? 8 : 4);
-    const int64_t most = std::max<int64_t>(1, outputs / kOutputs);
-    ranges_of_outputs =
-        std::min<int64_t>(most, ranges_of_rows > 4 ? 1 : 8 / ranges_of_rows);
-  }
-};
-
-/// The sums of one piece.
-template <class T>
-void sum_piece(MatView<const T> dy, MatView<const T> x, MatView<T> dw, T* db,
-               const T* ones) {
-  if (dw.data) multiply(dy.transposed(), x, false, dw);
-  if (db)
-    multiply(MatView<const T>{ones, 1, dy.rows, dy.rows, 1}, dy, false,
-             MatView<T>{db, 1, dy.cols, dy.cols, 1});
+int64_t ranges_of_rows(int64_t rows, int64_t weights) {
+  constexpr int64_t kFewWeights = 1 << 16, kRows = 512;
+  return std::clamp<int64_t>(rows / kRows, 1, weights <= kFewWeights ? 8 : 4);
 }
 
-}  // namespace
+RangeSums::RangeSums(const at::Tensor& to, int64_t ranges) : to_(to) {
+  if (to.defined() && ranges > 1)
+    more_ = at::empty({ranges - 1, to.numel()}, to.options());
+}
 
+void RangeSums::add_up() const {
+  if (!more_.defined()) return;
+  for (int64_t i = 0; i < more_.size(0); ++i) to_.add_(more_[i].view(to_.sizes()));
+}
+
+/// Cut into ranges of rows and of outputs. A range of outputs reads all of x, one of rows
+/// only its own; so rows are cut first.
 void dense_weight_gradients(const at::Tensor& dy, const at::Tensor& x,
                             const at::Tensor& dw, const at::Tensor& db) {
+  constexpr int64_t kOutputs = 16;  // of a range, at least
   const int64_t rows = dy.size(0), outputs = dy.size(1), inputs = x.size(1);
-  const WeightPieces cut(rows, outputs, inputs);
-  const int64_t others = cut.ranges_of_rows - 1;  // beside the first range of rows
-  const auto room = [&](const at::Tensor& like) {
-    return like.defined() && others > 0
-               ? at::empty({others, like.numel()}, like.options())
-               : at::Tensor();
+  const int64_t by_rows = ranges_of_rows(rows, outputs * inputs);
+  const int64_t by_outputs = std::clamp<int64_t>(outputs / kOutputs, 1, 8 / by_rows);
+  const RangeSums w(dw, by_rows), b(db, by_rows);
+  const at::Tensor ones = at::ones({1, rows}, dy.options());
+  const auto edge = [](int64_t size, int64_t i, int64_t count) {
+    return size * i / count;
   };
-  const at::Tensor more_w = room(dw), more_b = room(db);
-  const at::Tensor ones = db.defined() ? at::ones({rows}, dy.options()) : db;
   AT_DISPATCH_FLOATING_TYPES(dy.scalar_type(), "dense", [&] {
-    const auto place = [&](const at::Tensor& first, const at::Tensor& more,
-                           int64_t range) -> scalar_t* {
-      if (!first.defined()) return nullptr;
-      return range == 0 ? first.data_ptr<scalar_t>()
-                        : more.data_ptr<scalar_t>() + (range - 1) * first.numel();
-    };
-    const auto edge = [](int64_t size, int64_t i, int64_t count) {
-      return size * i / count;
-    };
-    at::parallel_for(
-        0, cut.ranges_of_rows * cut.ranges_of_outputs, 1,
-        [&](int64_t first, int64_t last) {
-          for (int64_t piece = first; piece < last; ++piece) {
-            const int64_t r = piece / cut.ranges_of_outputs,
-                          o = piece % cut.ranges_of_outputs;
-            const int64_t row = edge(rows, r, cut.ranges_of_rows);
-            const int64_t row_end = edge(rows, r + 1, cut.ranges_of_rows);
-            const int64_t out = edge(outputs, o, cut.ranges_of_outputs);
-            const int64_t out_end = edge(outputs, o + 1, cut.ranges_of_outputs);
-            scalar_t* const w = place(dw, more_w, r);
-            scalar_t* const b = place(db, more_b, r);
-            MatView<scalar_t> to{};
-            if (w) to = {w + out * inputs, out_end - out, inputs, inputs, 1};
-            sum_piece<scalar_t>(matrix_view<const scalar_t>(dy)
-                                    .slice(row, row_end)
-                                    .columns(out, out_end),
-                                matrix_view<const scalar_t>(x).slice(row, row_end), to,
-                                b ? b + out : nullptr,
-                                ones.defined() ? ones.data_ptr<scalar_t>() : nullptr);
-          }
-        });
+    at::parallel_for(0, by_rows * by_outputs, 1, [&](int64_t first, int64_t last) {
+      for (int64_t piece = first; piece < last; ++piece) {
+        const int64_t r = piece / by_outputs, o = piece % by_outputs;
+        const int64_t row = edge(rows, r, by_rows), end = edge(rows, r + 1, by_rows);
+        const int64_t out = edge(outputs, o, by_outputs);
+        const int64_t count = edge(outputs, o + 1, by_outputs) - out;
+        const auto some =
+            matrix_view<const scalar_t>(dy).slice(row, end).columns(out, out + count);
+        if (scalar_t* const to = w.of<scalar_t>(r))
+          multiply(some.transposed(), matrix_view<const scalar_t>(x).slice(row, end),
+                   false, {to + out * inputs, count, inputs, inputs, 1});
+        if (scalar_t* const to = b.of<scalar_t>(r))
+          multiply(matrix_view<const scalar_t>(ones).columns(row, end), some, false,
+                   {to + out, 1, count, count, 1});
+      }
+    });
   });
-  for (int64_t i = 0; i < others; ++i) {
-    if (dw.defined()) dw.add_(more_w[i].view(dw.sizes()));
-    if (db.defined()) db.add_(more_b[i]);
-  }
+  w.add_up(), b.add_up();
 }
 
 }  // namespace lagwise::ops

@@ -33,6 +33,29 @@ at::Tensor dense_forward(const at::Tensor& x, const at::Tensor& weight,
 void dense_input_gradient(const at::Tensor& dy, const at::Tensor& weight, bool add,
                           const at::Tensor& dx);
 
+/// Into how many ranges of rows the sums over rows are cut that give the gradients of
+/// so many weights. Each range sums on its own, so each needs room for all weights.
+int64_t ranges_of_rows(int64_t rows, int64_t weights);
+
+/// Sums over ranges of rows, added up in their order: the first is `to` itself.
+class RangeSums {
+ public:
+  RangeSums(const at::Tensor& to, int64_t ranges);
+
+  /// Where a range puts its sum; null where `to` is undefined.
+  template <class T>
+  T* of(int64_t range) const {
+    if (!to_.defined()) return nullptr;
+    return range == 0 ? to_.data_ptr<T>()
+                      : more_.data_ptr<T>() + (range - 1) * to_.numel();
+  }
+  /// Call it once all are there.
+  void add_up() const;
+
+ private:
+  at::Tensor to_, more_;  // more_ [ranges - 1, numbers of to]
+};
+
 /// dW = dy^T x and db = sum over rows of dy, those that are defined.
 void dense_weight_gradients(const at::Tensor& dy, const at::Tensor& x,
                             const at::Tensor& dw, const at::Tensor& db);

@@ -174,6 +174,36 @@ TEST(FeedForward, IsTwoLayersWithGeluBetween) {
     }
 }
 
+TEST(Dense, NormsItsInputIfAsked) {
+  at::manual_seed(10);
+  const double eps = 1e-5;
+  for (const int64_t rows : {1, 70, 1400}) {
+    const Tensor x = random({2, rows, 6}), gain = random({6}), w0 = random({4, 6}),
+                 b0 = random({4}), w1 = random({9, 6});
+    const auto normed = [&] {
+      return x * at::rsqrt(x.square().mean(-1, true) + eps) * gain;
+    };
+    const auto got = dense_each(x, {{w0, b0}, {w1, {}}}, {gain, eps});
+    expect_equal(
+        at::cat({got[0].tanh(), got[1]}, -1),
+        at::cat({at::linear(normed(), w0, b0).tanh(), at::linear(normed(), w1)}, -1),
+        {x, gain, w0, b0, w1}, 1e-8);
+    const Tensor v0 = random({11, 6}), c0 = random({11}), v1 = random({6, 11}),
+                 c1 = random({6});
+    expect_equal(feed_forward(x, {v0, c0}, {v1, c1}, x, {gain, eps}),
+                 x + at::linear(at::gelu(at::linear(normed(), v0, c0)), v1, c1),
+                 {x, gain, v0, c0, v1, c1}, 1e-8);
+    const at::NoGradGuard no_graph;
+    EXPECT_TRUE(at::allclose(dense_each(x, {{w0, b0}}, {gain, eps})[0], got[0]));
+    EXPECT_TRUE(
+        at::allclose(feed_forward(x, {v0, c0}, {v1, c1}, x, {gain, eps}),
+                     x + at::linear(at::gelu(at::linear(normed(), v0, c0)), v1, c1)));
+  }
+  EXPECT_THROW(
+      dense_each(at::zeros({2, 3}), {{at::zeros({4, 3}), {}}}, {at::zeros({4}), eps}),
+      c10::Error);
+}
+
 TEST(FeedForward, GivesTheSameBitsOnAnyNumberOfThreads) {
   at::manual_seed(9);
   const Tensor x = random({1300, 24}, at::kFloat), w0 = random({96, 24}, at::kFloat),

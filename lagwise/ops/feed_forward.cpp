@@ -2,8 +2,10 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/gelu.h>
+#include <ATen/ops/ones.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "lagwise/kernels/gelu.h"
@@ -12,6 +14,8 @@
 #include "lagwise/ops/dense_passes.h"
 #include "lagwise/ops/matrix_product.h"
 #include "lagwise/ops/parallel/pieces.h"
+#include "lagwise/ops/rms_norm.h"
+#include "lagwise/ops/rms_norm_passes.h"
 #include "lagwise/ops/torch/once_differentiable.h"
 #include "lagwise/ops/torch/recorded.h"
 
@@ -24,9 +28,17 @@ using torch::autograd::variable_list;
 
 constexpr const char* kOp = "feed_forward";
 
-/// How much of gelu(h) is there at once. More rows would leave the cache; with fewer the
-/// weights, which every product reads anew, would cost more than the product.
-constexpr int64_t kInnerNumbers = 1 << 20;
+/// How many rows of h pass at once. More would leave the cache; with fewer the weights,
+/// which every product reads anew, would cost more than the product.
+int64_t rows_at_once(int64_t inner) {
+  constexpr int64_t kNumbers = 1 << 20;
+  return std::max(kDenseRows, kNumbers / std::max<int64_t>(1, inner));
+}
+
+RmsForward normed(const Tensor& x, const InputNorm& norm) {
+  if (!norm.gain.defined()) return {x, {}};
+  return rms_forward(x.contiguous(), norm.gain.contiguous(), norm.eps);
+}
 
 /// h = x W_in^T + b_in, and y from it; some rows pass through both layers before the next
 /// ones come, so that gelu(h) is nowhere kept.
@@ -36,8 +48,7 @@ std::pair<Tensor, Tensor> both_layers(const Tensor& x, const DenseWeights& in,
   const Tensor h = at::empty({rows, inner}, x.options());
   const Tensor y = at::empty({rows, out.weight.size(0)}, x.options());
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), kOp, [&] {
-    const int64_t step =
-        std::max(kDenseRows, kInnerNumbers / std::max<int64_t>(1, inner));
+    const int64_t step = rows_at_once(inner);
     in_pieces(rows, kDenseRows, [&](int64_t first, int64_t last) {
       std::vector<scalar_t> space(
           static_cast<size_t>(std::min(step, last - first) * inner));
@@ -59,94 +70,139 @@ std::pair<Tensor, Tensor> both_layers(const Tensor& x, const DenseWeights& in,
   return {h, y};
 }
 
-/// The same of tensors with any strides; y in the shape of x.
+/// The same of tensors with any strides, normed first; y in the shape of x.
 std::pair<Tensor, Tensor> plain(const Tensor& x, const DenseWeights& in,
-                                const DenseWeights& out, const Tensor& start) {
-  const auto [h, y] =
-      both_layers(dense_rows(x), {in.weight.contiguous(), in.bias.contiguous()},
-                  {out.weight.contiguous(), out.bias.contiguous()},
-                  start.defined() ? dense_rows(start) : Tensor());
+                                const DenseWeights& out, const Tensor& start,
+                                const InputNorm& norm) {
+  const auto [h, y] = both_layers(dense_rows(normed(x, norm).y),
+                                  {in.weight.contiguous(), in.bias.contiguous()},
+                                  {out.weight.contiguous(), out.bias.contiguous()},
+                                  start.defined() ? dense_rows(start) : Tensor());
   auto sizes = x.sizes().vec();
   sizes.back() = out.weight.size(0);
   return {h, y.view(sizes)};
 }
 
-/// From dg = dy W_out: g = gelu(h), and dh in the place of dg.
-void through_gelu(const Tensor& h, const Tensor& g, const Tensor& dg) {
-  AT_DISPATCH_FLOATING_TYPES(h.scalar_type(), kOp, [&] {
-    in_pieces(h.numel(), 4096, [&](int64_t begin, int64_t end) {
-      scalar_t* const gradient = dg.data_ptr<scalar_t>() + begin;
-      kernels::gelu_gradient<scalar_t>(h.data_ptr<scalar_t>() + begin, gradient,
-                                       end - begin, g.data_ptr<scalar_t>() + begin,
-                                       gradient);
+/// The gradients of everything, from that of y.
+struct Gradients {
+  Tensor rows;  // [rows, I], of the normed rows
+  Tensor in_weight, in_bias, out_weight, out_bias;
+};
+
+/// Ranges of rows each sum for themselves. Within one, some rows at a time go all the way
+/// back while they are in the cache:
+///
+///     dg = dy W_out    g = gelu(h)    dh = dg gelu'(h)    dx = dh W_in
+///     dW_out += dy^T g                dW_in += dh^T x
+Gradients both_backwards(const Tensor& x, const Tensor& h, const Tensor& dy,
+                         const Tensor& in, const Tensor& out) {
+  const auto empty = [&](at::IntArrayRef sizes) {
+    return at::empty(sizes, x.options());
+  };
+  const int64_t rows = x.size(0), inner = h.size(1);
+  const Gradients to{empty(x.sizes()), empty(in.sizes()), empty({inner}),
+                     empty(out.sizes()), empty({out.size(0)})};
+  const int64_t ranges = ranges_of_rows(rows, in.numel());
+  const RangeSums in_w(to.in_weight, ranges), in_b(to.in_bias, ranges),
+      out_w(to.out_weight, ranges), out_b(to.out_bias, ranges);
+  const int64_t step = rows_at_once(inner);
+  const Tensor ones = at::ones({1, std::min(rows, step)}, x.options());
+  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), kOp, [&] {
+    using T = scalar_t;
+    const auto add_weights = [&](MatView<const T> d, MatView<const T> from, T* weight,
+                                 T* bias, bool add) {
+      multiply(d.transposed(), from, add, {weight, d.cols, from.cols, from.cols, 1});
+      multiply(matrix_view<const T>(ones).columns(0, d.rows), d, add,
+               {bias, 1, d.cols, d.cols, 1});
+    };
+    at::parallel_for(0, ranges, 1, [&](int64_t first_range, int64_t last_range) {
+      std::vector<T> space(static_cast<size_t>(2 * std::min(rows, step) * inner));
+      for (int64_t r = first_range; r < last_range; ++r) {
+        const int64_t first = rows * r / ranges, last = rows * (r + 1) / ranges;
+        for (int64_t begin = first; begin < last; begin += step) {
+          const int64_t end = std::min(last, begin + step), count = end - begin;
+          const MatView<T> g{space.data(), count, inner, inner, 1};
+          const MatView<T> dh{space.data() + count * inner, count, inner, inner, 1};
+          const auto up = matrix_view<const T>(dy).slice(begin, end);
+          const auto from = matrix_view<const T>(x).slice(begin, end);
+          multiply(up, matrix_view<const T>(out), false, dh);
+          kernels::gelu_gradient<T>(h.data_ptr<T>() + begin * inner, dh.data,
+                                    count * inner, g.data, dh.data);
+          add_weights(up, g, out_w.of<T>(r), out_b.of<T>(r), begin > first);
+          add_weights(dh, from, in_w.of<T>(r), in_b.of<T>(r), begin > first);
+          multiply(dh, matrix_view<const T>(in), false,
+                   matrix_view<T>(to.rows).slice(begin, end));
+        }
+      }
     });
   });
+  for (const RangeSums* sums : {&in_w, &in_b, &out_w, &out_b}) sums->add_up();
+  return to;
 }
 
 struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& in_weight,
                         const Tensor& in_bias, const Tensor& out_weight,
-                        const Tensor& out_bias, const c10::optional<Tensor>& start) {
-    ctx->save_for_backward({x, in_weight, out_weight});
+                        const Tensor& out_bias, const c10::optional<Tensor>& start,
+                        const c10::optional<Tensor>& gain, double eps) {
+    ctx->save_for_backward({x, in_weight, out_weight, gain.value_or(Tensor())});
     ctx->saved_data["started"] = start.has_value();
+    ctx->saved_data["eps"] = eps;
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const auto [h, y] = plain(x, {in_weight, in_bias}, {out_weight, out_bias},
-                              start.value_or(Tensor()));
+                              start.value_or(Tensor()), {gain.value_or(Tensor()), eps});
     ctx->saved_data["h"] = h;
     return y;
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto saved = ctx->get_saved_variables();
-    const Tensor& x = saved[0];
+    const Tensor &x = saved[0], &gain = saved[3];
     const Tensor h = ctx->saved_data["h"].toTensor();
     const bool started = ctx->saved_data["started"].toBool();
-    Tensor dx, gradients[4];
+    Gradients to;
+    RmsGradients through;
     {
       const at::AutoGradMode off(false);
-      const Tensor in = saved[1].contiguous(), out = saved[2].contiguous();
-      const Tensor dy = dense_rows(grads[0]), rows = dense_rows(x);
-      const Tensor g = at::empty(h.sizes(), h.options());
-      const Tensor dh = at::empty(h.sizes(), h.options());
-      dense_input_gradient(dy, out, false, dh);
-      through_gelu(h, g, dh);
-      for (const size_t i : {0u, 1u, 2u, 3u})  // weight and bias of both
-        if (ctx->needs_input_grad(i + 1)) {
-          const Tensor& weight = i < 2 ? in : out;
-          gradients[i] = i % 2 == 0 ? at::empty(weight.sizes(), weight.options())
-                                    : at::empty({weight.size(0)}, weight.options());
-        }
-      dense_weight_gradients(dy, g, gradients[2], gradients[3]);
-      dense_weight_gradients(dh, rows, gradients[0], gradients[1]);
-      if (ctx->needs_input_grad(0)) {
-        dx = at::empty(x.sizes(), dy.options());
-        dense_input_gradient(dh, in, false, dx.view({-1, x.size(-1)}));
-      }
+      const RmsForward norm = normed(x, {gain, ctx->saved_data["eps"].toDouble()});
+      to = both_backwards(dense_rows(norm.y), h, dense_rows(grads[0]),
+                          saved[1].contiguous(), saved[2].contiguous());
+      through.x = to.rows.view(x.sizes());
+      if (gain.defined())
+        through =
+            rms_backward(x.contiguous(), gain.contiguous(), norm.inv_size, through.x);
     }
-    return once_differentiable(kOp, {x, saved[1], saved[2], grads[0]},
-                               {dx, gradients[0], gradients[1], gradients[2],
-                                gradients[3], started ? grads[0] : Tensor()});
+    return once_differentiable(
+        kOp, {x, saved[1], saved[2], gain, grads[0]},
+        {through.x, to.in_weight, to.in_bias, to.out_weight, to.out_bias,
+         started ? grads[0] : Tensor(), through.gain, Tensor()});
   }
 };
 
 }  // namespace
 
 Tensor feed_forward(const Tensor& x, const DenseWeights& in, const DenseWeights& out,
-                    const Tensor& start) {
+                    const Tensor& start, const InputNorm& norm) {
   check_dense(kOp, x, in, {});
+  check_norm(kOp, x, norm);
   TORCH_CHECK(in.bias.defined() && out.bias.defined(), kOp,
               ": expected a bias of both layers");
   TORCH_CHECK(out.weight.dim() == 2 && out.weight.size(1) == in.weight.size(0), kOp,
               ": expected the second weight [O, F] with F = ", in.weight.size(0),
               ", got ", out.weight.sizes());
-  if (x.numel() == 0)
-    return dense(at::gelu(dense(x, in.weight, in.bias)), out.weight, out.bias, start);
+  if (x.numel() == 0) {
+    const Tensor rows = norm.gain.defined() ? rms_norm(x, norm.gain, norm.eps) : x;
+    return dense(at::gelu(dense(rows, in.weight, in.bias)), out.weight, out.bias,
+                 start);
+  }
+  const auto optional = [](const Tensor& t) {
+    return t.defined() ? c10::optional<Tensor>(t) : c10::nullopt;
+  };
   return recorded("lagwise::feed_forward", x, in.weight, [&] {
-    if (!wants_graph({x, in.weight, in.bias, out.weight, out.bias, start}))
-      return plain(x, in, out, start).second;
-    return FeedForwardFunction::apply(
-        x, in.weight, in.bias, out.weight, out.bias,
-        start.defined() ? c10::optional<Tensor>(start) : c10::nullopt);
+    if (!wants_graph({x, in.weight, in.bias, out.weight, out.bias, start, norm.gain}))
+      return plain(x, in, out, start, norm).second;
+    return FeedForwardFunction::apply(x, in.weight, in.bias, out.weight, out.bias,
+                                      optional(start), optional(norm.gain), norm.eps);
   });
 }
 
