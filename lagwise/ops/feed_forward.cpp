@@ -6,7 +6,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
-#include <vector>
+#include <memory>
 
 #include "lagwise/kernels/gelu.h"
 #include "lagwise/ops/dense.h"
@@ -50,18 +50,18 @@ std::pair<Tensor, Tensor> both_layers(const Tensor& x, const DenseWeights& in,
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), kOp, [&] {
     const int64_t step = rows_at_once(inner);
     in_pieces(rows, kDenseRows, [&](int64_t first, int64_t last) {
-      std::vector<scalar_t> space(
+      const auto space = std::make_unique_for_overwrite<scalar_t[]>(
           static_cast<size_t>(std::min(step, last - first) * inner));
       for (int64_t begin = first; begin < last; begin += step) {
         const int64_t end = std::min(last, begin + step);
         const auto some = matrix_view<scalar_t>(h).slice(begin, end);
         dense_some_rows<scalar_t>(matrix_view<const scalar_t>(x).slice(begin, end),
                                   in.weight, in.bias, {}, some);
-        kernels::gelu<scalar_t>(some.data, some.rows * inner, space.data());
+        kernels::gelu<scalar_t>(some.data, some.rows * inner, space.get());
         MatView<const scalar_t> from{};
         if (start.defined())
           from = matrix_view<const scalar_t>(start).slice(begin, end);
-        dense_some_rows<scalar_t>({space.data(), end - begin, inner, inner, 1},
+        dense_some_rows<scalar_t>({space.get(), end - begin, inner, inner, 1},
                                   out.weight, out.bias, from,
                                   matrix_view<scalar_t>(y).slice(begin, end));
       }
@@ -116,13 +116,14 @@ Gradients both_backwards(const Tensor& x, const Tensor& h, const Tensor& dy,
                {bias, 1, d.cols, d.cols, 1});
     };
     at::parallel_for(0, ranges, 1, [&](int64_t first_range, int64_t last_range) {
-      std::vector<T> space(static_cast<size_t>(2 * std::min(rows, step) * inner));
+      const auto space = std::make_unique_for_overwrite<T[]>(
+          static_cast<size_t>(2 * std::min(rows, step) * inner));
       for (int64_t r = first_range; r < last_range; ++r) {
         const int64_t first = rows * r / ranges, last = rows * (r + 1) / ranges;
         for (int64_t begin = first; begin < last; begin += step) {
           const int64_t end = std::min(last, begin + step), count = end - begin;
-          const MatView<T> g{space.data(), count, inner, inner, 1};
-          const MatView<T> dh{space.data() + count * inner, count, inner, inner, 1};
+          const MatView<T> g{space.get(), count, inner, inner, 1};
+          const MatView<T> dh{space.get() + count * inner, count, inner, inner, 1};
           const auto up = matrix_view<const T>(dy).slice(begin, end);
           const auto from = matrix_view<const T>(x).slice(begin, end);
           multiply(up, matrix_view<const T>(out), false, dh);
