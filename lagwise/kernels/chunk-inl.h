@@ -142,7 +142,10 @@ HWY_NOINLINE void load_state(MatView<const T> s, const Work<T>& w, T* panels) {
     for (int64_t i = 0; i < w.d; ++i) {
       T* to = panels + (p * w.d + i) * w.width;
       const int64_t first = p * w.width, cols = std::min(w.width, w.e - first);
-      for (int64_t j = 0; j < cols; ++j) to[j] = s(i, first + j);
+      if (s.col_step == 1)
+        std::copy_n(s.row(i) + first, cols, to);
+      else
+        for (int64_t j = 0; j < cols; ++j) to[j] = s(i, first + j);
       std::fill(to + cols, to + w.width, T{0});
     }
 }
@@ -153,7 +156,10 @@ HWY_NOINLINE void store_state(const Work<T>& w, const T* panels, MatView<T> s) {
     for (int64_t i = 0; i < w.d; ++i) {
       const T* from = panels + (p * w.d + i) * w.width;
       const int64_t first = p * w.width, cols = std::min(w.width, w.e - first);
-      for (int64_t j = 0; j < cols; ++j) s(i, first + j) = from[j];
+      if (s.col_step == 1)
+        std::copy_n(from, cols, s.row(i) + first);
+      else
+        for (int64_t j = 0; j < cols; ++j) s(i, first + j) = from[j];
     }
 }
 
@@ -228,15 +234,31 @@ class Fade {
       if (a > 0 || lead > 0)
         f = std::exp(every + static_cast<double>(decay_.log_gate(first + a, 0)));
       past *= f;
-      T* const row = gates_ + (a + 1) * stride_;
-      for (int64_t b = 0; b < chunk; ++b) pairs[b] *= f;
-      pairs[a] = 1.0;
-      for (int64_t b = 0; b < chunk; ++b) row[b] = static_cast<T>(pairs[b]);
+      next_pairs(a, f, pairs, gates_ + (a + 1) * stride_);
       gates_[a] = static_cast<T>(past);
     }
     since = gates_;
     until = within(rows - 1);
     whole = since[rows - 1];
+  }
+
+  /// pairs *= f, the pair of row a with itself = 1; and the same in `row`, rounded.
+  static HWY_INLINE void next_pairs(int64_t a, double f, double* pairs, T* row) {
+    const hn::ScalableTag<double> wide;
+    const hn::Rebind<T, decltype(wide)> narrow;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(wide));
+    const auto factor = hn::Set(wide, f), one = hn::Set(wide, 1.0);
+    for (int64_t b = 0; b < chunk; b += lanes) {
+      auto x = hn::Mul(hn::LoadU(wide, pairs + b), factor);
+      const auto itself = hn::Eq(hn::Iota(wide, static_cast<double>(b)),
+                                 hn::Set(wide, static_cast<double>(a)));
+      x = hn::IfThenElse(itself, one, x);
+      hn::StoreU(x, wide, pairs + b);
+      if constexpr (sizeof(T) == 8)
+        hn::StoreU(x, wide, row + b);
+      else
+        hn::StoreU(hn::DemoteTo(narrow, x), narrow, row + b);
+    }
   }
 
   const Decay<T> decay_;
