@@ -200,8 +200,65 @@ HWY_INLINE void transpose_block(Tag tag, const T* from, int64_t from_step, T* to
 
 #endif
 
+#if HWY_MAX_BYTES == 64
+/// Four vectors of f32: vector c holds column 4 b + c of four rows in its block b, if
+/// they were just read; or rows of a transpose.
+template <class V>
+struct Four {
+  V c0, c1, c2, c3;
+};
+
+/// Four rows of sixteen numbers: each block of 4 x 4 transposed in its place.
+template <class Tag, class V = hn::Vec<Tag>>
+HWY_INLINE Four<V> four_rows(Tag tag, const float* from, int64_t step) {
+  const auto r0 = hn::LoadU(tag, from), r1 = hn::LoadU(tag, from + step);
+  const auto r2 = hn::LoadU(tag, from + 2 * step), r3 = hn::LoadU(tag, from + 3 * step);
+  const auto low02 = hn::InterleaveLower(tag, r0, r2);
+  const auto low13 = hn::InterleaveLower(tag, r1, r3);
+  const auto high02 = hn::InterleaveUpper(tag, r0, r2);
+  const auto high13 = hn::InterleaveUpper(tag, r1, r3);
+  return {hn::InterleaveLower(tag, low02, low13),
+          hn::InterleaveUpper(tag, low02, low13),
+          hn::InterleaveLower(tag, high02, high13),
+          hn::InterleaveUpper(tag, high02, high13)};
+}
+
+/// Block b of the four vectors becomes vector b.
+template <class Tag, class V>
+HWY_INLINE Four<V> turn_blocks(Tag tag, V v0, V v1, V v2, V v3) {
+  const auto even = hn::ConcatLowerLower(tag, v2, v0);  // v0.0 v0.1 v2.0 v2.1
+  const auto odd = hn::ConcatLowerLower(tag, v3, v1);
+  const auto even_up = hn::ConcatUpperUpper(tag, v2, v0);
+  const auto odd_up = hn::ConcatUpperUpper(tag, v3, v1);
+  return {hn::OddEvenBlocks(hn::SwapAdjacentBlocks(odd), even),
+          hn::OddEvenBlocks(odd, hn::SwapAdjacentBlocks(even)),
+          hn::OddEvenBlocks(hn::SwapAdjacentBlocks(odd_up), even_up),
+          hn::OddEvenBlocks(odd_up, hn::SwapAdjacentBlocks(even_up))};
+}
+
+/// to[j][i] = from[i][j] for 16 x 16 numbers.
+HWY_INLINE void transpose_sixteen(const float* from, int64_t from_step, float* to,
+                                  int64_t to_step) {
+  const hn::ScalableTag<float> tag;
+  const auto g0 = four_rows(tag, from, from_step);
+  const auto g1 = four_rows(tag, from + 4 * from_step, from_step);
+  const auto g2 = four_rows(tag, from + 8 * from_step, from_step);
+  const auto g3 = four_rows(tag, from + 12 * from_step, from_step);
+  const auto store = [&](const auto& turned, int64_t c) HWY_ATTR {
+    hn::StoreU(turned.c0, tag, to + c * to_step);
+    hn::StoreU(turned.c1, tag, to + (4 + c) * to_step);
+    hn::StoreU(turned.c2, tag, to + (8 + c) * to_step);
+    hn::StoreU(turned.c3, tag, to + (12 + c) * to_step);
+  };
+  store(turn_blocks(tag, g0.c0, g1.c0, g2.c0, g3.c0), 0);
+  store(turn_blocks(tag, g0.c1, g1.c1, g2.c1, g3.c1), 1);
+  store(turn_blocks(tag, g0.c2, g1.c2, g2.c2, g3.c2), 2);
+  store(turn_blocks(tag, g0.c3, g1.c3, g2.c3, g3.c3), 3);
+}
+#endif
+
 /// x [count, padded] -> panels of its transpose, [count / width][padded][width].
-/// Writes rows up to `cols`, rounded up to a block; count in whole panels.
+/// Writes rows up to `cols`, rounded up to half a panel at most; count in whole panels.
 template <class T>
 HWY_NOINLINE void transpose_to_panels(const T* x, int64_t count, int64_t cols,
                                       int64_t padded, T* to) {
@@ -211,6 +268,16 @@ HWY_NOINLINE void transpose_to_panels(const T* x, int64_t count, int64_t cols,
     for (int64_t j = 0; j < cols; ++j)
       to[(i / width * padded + j) * width + i % width] = x[i * padded + j];
 #else
+#if HWY_MAX_BYTES == 64
+  if constexpr (sizeof(T) == 4) {
+    for (int64_t i = 0; i < count; i += 16) {
+      T* const panel = to + i / width * padded * width + i % width;
+      for (int64_t j = 0; j < cols; j += 16)
+        transpose_sixteen(x + i * padded + j, padded, panel + j * width, width);
+    }
+    return;
+  }
+#endif
   constexpr int64_t kBlock = 16 / sizeof(T);  // of 128 bits
   const hn::CappedTag<T, kBlock> tag;
   for (int64_t i = 0; i < count; i += kBlock) {
