@@ -15,6 +15,7 @@
 #include "lagwise/cli/machine.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/core/machine.h"
+#include "lagwise/ops/matrix_product.h"
 #include "lagwise/study/versions.h"
 
 namespace lagwise::cli {
@@ -60,6 +61,7 @@ std::vector<Fact> facts() {
       {"versions", "compiler", compiler_version()},
       {"versions", "torch", torch_version()},
       {"versions", "highway", highway_version()},
+      {"versions", "matrix_product", ops::matrix_product_library()},
       {"versions", "blas", or_unknown(blas())},
       {"versions", "blas_core", or_unknown(blas_core())},
       {"machine", "cpu", or_unknown(cpu_model())},

@@ -60,6 +60,12 @@ void multiply(MatView<const float> a, MatView<const float> b, bool add,
               a.cols, " x ", c.cols, ": status ", static_cast<int>(status));
 }
 
+std::string matrix_product_library() {
+  const dnnl_version_t* const version = dnnl_version();
+  return "oneDNN " + std::to_string(version->major) + "." +
+         std::to_string(version->minor) + "." + std::to_string(version->patch);
+}
+
 void multiply(MatView<const double> a, MatView<const double> b, bool add,
               MatView<double> c) {
   if (c.rows == 0 || c.cols == 0) return;

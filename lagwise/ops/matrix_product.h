@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "lagwise/core/mat_view.h"
 
 namespace lagwise::ops {
@@ -15,5 +17,8 @@ void multiply(MatView<const float> a, MatView<const float> b, bool add,
               MatView<float> c);
 void multiply(MatView<const double> a, MatView<const double> b, bool add,
               MatView<double> c);
+
+/// Who computes it in f32: "oneDNN 2.6.3".
+std::string matrix_product_library();
 
 }  // namespace lagwise::ops
