@@ -38,7 +38,7 @@ template <class T>
 HWY_NOINLINE void read_fading_columns(const Fade<T>& fade, const T* column, const T* v,
                                       int64_t rows, int64_t lead, const T* s,
                                       Work<T>& w) {
-  const int64_t stride = round_up(fade.chunk, w.width), width = w.width;
+  const int64_t stride = pair_stride<T>(), width = w.width;
   multiply<T>(w.far, s, width, w.o, width, rows, w.d, false, w.ahead);
   for (int64_t a = 0; a < rows; ++a) {
     scale_by(w.o + a * width, column + (a + lead) * fade.span, width);
@@ -54,7 +54,7 @@ template <class T>
 HWY_NOINLINE void advance_panel(const Fade<T>& fade, const Sink<T>& sink, int64_t begin,
                                 int64_t panel, int64_t rows, int64_t lead, Work<T>& w) {
   using By = typename Decay<T>::By;
-  const int64_t stride = round_up(fade.chunk, w.width), width = w.width;
+  const int64_t stride = pair_stride<T>(), width = w.width;
   T* s = w.s + panel * w.d * width;
   T* own_v = w.v + panel * fade.chunk * width;
   const T* v = w.values.to + panel * w.values.panel_step;

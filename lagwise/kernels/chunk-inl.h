@@ -25,6 +25,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 // is read and written less often: between 16 and 32 rows the time hardly changes, but
 // where a panel has 32 columns (AVX-512) pairs of 16 would fill half of one.
 constexpr int64_t kChunk = HWY_MAX_BYTES >= 64 ? 32 : 16;
+/// Numbers from one row of the pairs of a chunk to the next.
+template <class T>
+HWY_INLINE int64_t pair_stride() {
+  return round_up(kChunk, panel_width<T>());
+}
 constexpr int64_t kPlainChunk = 64;  // of absorb and read_state, without pairs
 
 /// The scratch of one pass. C rows of a chunk (room for the longest), D and E the
@@ -68,7 +73,7 @@ struct Work {
     factor = scratch.take(kRows);
     power = scratch.take(3 * kChunk + 1 +
                          (kChunk + 1) * std::max(d_padded, panels * width));
-    gates = scratch.take((kChunk + 1) * round_up(kChunk, width));
+    gates = scratch.take((kChunk + 1) * pair_stride<T>());
     near = far = {q, d_padded, 1};
     values = {v, width, kChunk * width};
   }
@@ -170,7 +175,7 @@ template <class T>
 class Fade {
  public:
   using By = typename Decay<T>::By;
-  static constexpr int64_t chunk = kChunk;
+  const int64_t chunk;  // rows of one, at most kChunk
   By by;
   int64_t span;  // numbers in one power: 1, D or E
   // Where all channels share a factor (`by_row`: By::head, or gates), for the chunk that
@@ -180,13 +185,14 @@ class Fade {
   const T* until;  // [C]  from row b to the last row
   T whole;         // from the given state to the last row
 
-  Fade(const Decay<T>& decay, Work<T>& w)
-      : by(decay.by),
+  Fade(const Decay<T>& decay, Work<T>& w, int64_t chunk_ = kChunk)
+      : chunk(chunk_),
+        by(decay.by),
         by_row(by == By::head || decay.log_gate.data),
         decay_(decay),
         up_(w.power),
         gates_(w.gates),
-        stride_(round_up(kChunk, w.width)) {
+        stride_(pair_stride<T>()) {
     span = by == By::channel ? w.d_padded : by == By::column ? w.panels * w.width : 1;
     if (by == By::none) return;
     std::fill(w.power, w.power + (chunk + 1) * span, T{0});
@@ -228,7 +234,7 @@ class Fade {
     const int64_t first = decay_.before_first ? begin : begin - 1;
     const double every =
         by == By::head ? static_cast<double>(decay_.log_factor(0, 0)) : 0.0;
-    double pairs[chunk] = {}, past = 1.0;
+    double pairs[kChunk] = {}, past = 1.0;
     for (int64_t a = 0; a < rows; ++a) {
       double f = 1.0;
       if (a > 0 || lead > 0)
@@ -243,7 +249,7 @@ class Fade {
   }
 
   /// pairs *= f, the pair of row a with itself = 1; and the same in `row`, rounded.
-  static HWY_INLINE void next_pairs(int64_t a, double f, double* pairs, T* row) {
+  HWY_INLINE void next_pairs(int64_t a, double f, double* pairs, T* row) const {
     const hn::ScalableTag<double> wide;
     const hn::Rebind<T, decltype(wide)> narrow;
     const auto lanes = static_cast<int64_t>(hn::Lanes(wide));
@@ -292,7 +298,7 @@ HWY_INLINE void transpose_keys(int64_t rows, Work<T>& w) {
 template <class T>
 HWY_INLINE void lower_products(Left<T> x, const T* y_t, int64_t depth, int64_t rows,
                                T* c) {
-  const int64_t width = panel_width<T>(), stride = round_up(kChunk, width);
+  const int64_t width = panel_width<T>(), stride = pair_stride<T>();
   const int64_t padded = round_up(depth, width);
   for (int64_t first = 0; first < rows; first += width)  // rows above see nothing
     multiply<T>(x.from_row(first), y_t + first * padded, width,
@@ -302,7 +308,7 @@ HWY_INLINE void lower_products(Left<T> x, const T* y_t, int64_t depth, int64_t r
 /// Zeros above the diagonal, and below it the gates between a pair.
 template <class T>
 HWY_INLINE void fade_pairs(const Fade<T>& fade, int64_t rows, T* scores) {
-  const int64_t width = panel_width<T>(), stride = round_up(kChunk, width);
+  const int64_t width = panel_width<T>(), stride = pair_stride<T>();
   const hn::ScalableTag<T> tag;
   const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
   for (int64_t a = 0; a < rows; ++a) {
@@ -322,7 +328,7 @@ HWY_INLINE void fade_pairs(const Fade<T>& fade, int64_t rows, T* scores) {
 template <class T>
 HWY_NOINLINE void score_chunk(const Fade<T>& fade, int64_t rows, Work<T>& w) {
   using By = typename Decay<T>::By;
-  const int64_t stride = round_up(fade.chunk, w.width);
+  const int64_t stride = pair_stride<T>();
   if (fade.by == By::channel) {
     for (int64_t a = 0; a < rows; ++a)
       for (int64_t b = 0; b <= a; ++b)

@@ -29,7 +29,7 @@ HWY_INLINE void fade_slope(T* HWY_RESTRICT x, const T* y, int64_t n, const T* f,
 template <class T>
 HWY_NOINLINE void advance_slope(const Fade<T>& fade, int64_t panel, int64_t rows,
                                 T* slopes, T* o_slope, Work<T>& w) {
-  const int64_t stride = round_up(fade.chunk, w.width), width = w.width;
+  const int64_t stride = pair_stride<T>(), width = w.width;
   T* s = w.s + panel * w.d * width;
   T* s_slope = slopes + panel * w.d * width;
   T* v = w.v + panel * fade.chunk * width;

@@ -60,7 +60,7 @@ void expect_as_defined(int64_t n, int64_t d, int64_t e, bool shared, Storage sto
 }
 
 TEST(DecayGradient, CountsTheStepsOfEveryTerm) {
-  for (int64_t n : {0, 1, 2, 15, 16, 17, 100})
+  for (int64_t n : {0, 1, 2, 15, 16, 17, 32, 33, 100})
     for (int64_t d : {1, 7, 33})
       for (int64_t e : {1, 16, 40})
         for (bool shared : {false, true}) {

@@ -16,11 +16,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {
 
-/// Numbers from one row of a C x C matrix to the next.
-template <class T>
-HWY_INLINE int64_t pair_stride() {
-  return round_up(kChunk, panel_width<T>());
-}
+// Rows of a chunk. The inverse of its triangular system grows with them, and so does
+// its rounding; and two chunks fill a panel of AVX-512 (delta_gradient.cpp).
+constexpr int64_t kDeltaChunk = 16;
+static_assert(kDeltaChunk <= kChunk);
 
 /// pairs[a][b] = (k_a . k_b) times the gates between, for b < a, else 0. Needs w.k_t.
 template <class T>

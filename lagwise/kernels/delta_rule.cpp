@@ -22,10 +22,10 @@ struct Solving {
   T* x;         // [C, W]
   T* strength;  // [C]
   explicit Solving(const Work<T>& w, Scratch<T>& scratch)
-      : pairs(scratch.take(kChunk * round_up(kChunk, w.width))),
-        inverse(scratch.take(kChunk * round_up(kChunk, w.width))),
-        x(scratch.take(kChunk * w.width)),
-        strength(scratch.take(kChunk)) {}
+      : pairs(scratch.take(kDeltaChunk * pair_stride<T>())),
+        inverse(scratch.take(kDeltaChunk * pair_stride<T>())),
+        x(scratch.take(kDeltaChunk * w.width)),
+        strength(scratch.take(kDeltaChunk)) {}
 };
 
 /// (I + diag(b) pairs)^-1 diag(b), by which x becomes what the rows write.
@@ -46,7 +46,7 @@ void delta_linear_of(const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
   Scratch<T> pieces(scratch);
   Work<T> w(q.width(), v.x.cols, pieces);
   Solving<T> solving(w, pieces);
-  Fade<T> fade(decay, w);
+  Fade<T> fade(decay, w, kDeltaChunk);
   load_state<T>(s, w, w.s);
   std::fill(w.factor, w.factor + fade.chunk, T{1});
   for (int64_t begin = 0; begin < q.x.rows; begin += fade.chunk) {

@@ -176,7 +176,7 @@ void expect_definition(const DeltaCase& c) {
 }
 
 TEST(DeltaRule, IsTheDefinitionWithEveryGradient) {
-  for (int64_t n : {0, 1, 2, 15, 16, 17, 50})
+  for (int64_t n : {0, 1, 2, 15, 16, 17, 32, 33, 50})
     for (int64_t d : {1, 7, 33})
       for (int64_t e : {1, 16, 40}) {
         expect_definition<float>({.n = n, .d = d, .e = e});

@@ -82,7 +82,7 @@ void gradient_of(const Rows<T>& q, const Rows<T>& gradient, const Rows<T>& k,
   Work<T>& w = both.rows;
   Work<T>& c = both.columns;
   Fade<T> fade(decay, w);
-  const int64_t width = w.width, stride = round_up(fade.chunk, width);
+  const int64_t width = w.width, stride = pair_stride<T>();
   load_state<T>(s, w, w.s);
   std::fill(w.z, w.z + w.d_padded, T{0});
   const bool has_r = gradient.extra.data;

@@ -118,7 +118,7 @@ void expect_in_both_types(const Case& c) {
 }
 
 TEST(KeyValueGradient, MatchesTheDefinitionForEveryLengthAroundAChunk) {
-  for (int64_t n : {0, 1, 2, 7, 8, 9, 15, 16, 17, 33, 100})
+  for (int64_t n : {0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 100})
     for (bool fades : {false, true})
       expect_in_both_types({.n = n, .fades = fades, .divides = true});
 }

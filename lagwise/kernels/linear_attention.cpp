@@ -31,7 +31,7 @@ HWY_NOINLINE void row_factors(const Denominator<T>& denominator, const Fade<T>& 
       w.factor[a] = inverse_or_zero(denominator.den(begin + a, 0));
     return;
   }
-  const int64_t stride = round_up(fade.chunk, w.width);
+  const int64_t stride = pair_stride<T>();
   const hn::ScalableTag<T> tag;
   const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
   for (int64_t a = 0; a < rows; ++a) {

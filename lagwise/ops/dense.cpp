@@ -10,7 +10,6 @@
 #include "lagwise/ops/dense_checks.h"
 #include "lagwise/ops/dense_passes.h"
 #include "lagwise/ops/rms_norm.h"
-#include "lagwise/ops/rms_norm_passes.h"
 #include "lagwise/ops/torch/once_differentiable.h"
 #include "lagwise/ops/torch/recorded.h"
 
@@ -43,12 +42,6 @@ Tensor plain(const Tensor& x, const DenseWeights& layer, const Tensor& start) {
                        layer.bias.defined() ? layer.bias.contiguous() : Tensor(),
                        start.defined() ? dense_rows(start) : Tensor())
       .view(sizes);
-}
-
-/// norm(x), or x itself without a gain.
-RmsForward normed(const Tensor& x, const Tensor& gain, double eps) {
-  if (gain.numel() == 0) return {x, {}};
-  return rms_forward(x.contiguous(), gain.contiguous(), eps);
 }
 
 struct DenseFunction : torch::autograd::Function<DenseFunction> {
@@ -85,6 +78,9 @@ struct DenseFunction : torch::autograd::Function<DenseFunction> {
   }
 };
 
+/// What an empty tensor stands for in the lists of DenseEachFunction.
+Tensor or_none(const Tensor& x) { return x.numel() > 0 ? x : Tensor(); }
+
 /// tensors: x, the gain of the norm, then weight and bias of each layer; where there is
 /// none, an empty tensor.
 struct DenseEachFunction : torch::autograd::Function<DenseEachFunction> {
@@ -93,11 +89,10 @@ struct DenseEachFunction : torch::autograd::Function<DenseEachFunction> {
     ctx->save_for_backward(tensors.vec());
     ctx->saved_data["eps"] = eps;
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
-    const Tensor x = normed(tensors[0], tensors[1], eps).y;
+    const Tensor x = normed(tensors[0], {or_none(tensors[1]), eps}).y;
     variable_list results;
     for (size_t i = 2; i < tensors.size(); i += 2) {
-      const bool biased = tensors[i + 1].numel() > 0;
-      results.push_back(plain(x, {tensors[i], biased ? tensors[i + 1] : Tensor()}, {}));
+      results.push_back(plain(x, {tensors[i], or_none(tensors[i + 1])}, {}));
     }
     return results;
   }
@@ -108,7 +103,8 @@ struct DenseEachFunction : torch::autograd::Function<DenseEachFunction> {
     variable_list results(saved.size() + 1);
     {
       const at::AutoGradMode off(false);
-      const RmsForward norm = normed(x, gain, ctx->saved_data["eps"].toDouble());
+      const RmsForward norm =
+          normed(x, {or_none(gain), ctx->saved_data["eps"].toDouble()});
       const Tensor rows = dense_rows(norm.y);
       const bool wants_rows = ctx->needs_input_grad(0) || ctx->needs_input_grad(1);
       Tensor d_rows;
@@ -161,12 +157,12 @@ std::vector<Tensor> dense_each(const Tensor& x, const std::vector<DenseWeights>&
                                const InputNorm& norm) {
   check_norm(kOp, x, norm);
   const Tensor none = at::empty({0}, x.options().requires_grad(false));
-  const auto or_none = [&](const Tensor& t) { return t.defined() ? t : none; };
-  std::vector<Tensor> tensors = {x, or_none(norm.gain)}, results;
+  const auto or_empty = [&](const Tensor& t) { return t.defined() ? t : none; };
+  std::vector<Tensor> tensors = {x, or_empty(norm.gain)}, results;
   for (const DenseWeights& layer : layers) {
     check_dense(kOp, x, layer, {});
     tensors.push_back(layer.weight);
-    tensors.push_back(or_none(layer.bias));
+    tensors.push_back(or_empty(layer.bias));
   }
   if (x.numel() == 0 || !wants_graph(tensors)) {
     const Tensor rows = norm.gain.defined() ? rms_norm(x, norm.gain, norm.eps) : x;

@@ -16,6 +16,11 @@ at::Tensor dense_rows(const at::Tensor& x) {
   return x.reshape({-1, x.size(-1)}).contiguous();
 }
 
+RmsForward normed(const at::Tensor& x, const InputNorm& norm) {
+  if (!norm.gain.defined()) return {x, {}};
+  return rms_forward(x.contiguous(), norm.gain.contiguous(), norm.eps);
+}
+
 template <class T>
 void dense_some_rows(MatView<const T> x, const at::Tensor& weight,
                      const at::Tensor& bias, MatView<const T> start, MatView<T> y) {

@@ -3,6 +3,8 @@
 #include <ATen/core/Tensor.h>
 
 #include "lagwise/core/mat_view.h"
+#include "lagwise/ops/dense.h"
+#include "lagwise/ops/rms_norm_passes.h"
 
 /// The passes of a dense layer y = x W^T + b, without autograd. All tensors are of one
 /// type, f32 or f64; x [rows, I], y [rows, O], weight [O, I] and bias [O] are dense.
@@ -14,6 +16,9 @@ inline constexpr int64_t kDenseRows = 64;
 
 /// The last axis side by side, all others as rows.
 at::Tensor dense_rows(const at::Tensor& x);
+
+/// norm(x), or x itself without a gain; dense if it is normed.
+RmsForward normed(const at::Tensor& x, const InputNorm& norm);
 
 template <class T>
 MatView<T> matrix_view(const at::Tensor& x) {

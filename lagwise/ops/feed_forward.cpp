@@ -15,7 +15,6 @@
 #include "lagwise/ops/matrix_product.h"
 #include "lagwise/ops/parallel/pieces.h"
 #include "lagwise/ops/rms_norm.h"
-#include "lagwise/ops/rms_norm_passes.h"
 #include "lagwise/ops/torch/once_differentiable.h"
 #include "lagwise/ops/torch/recorded.h"
 
@@ -33,11 +32,6 @@ constexpr const char* kOp = "feed_forward";
 int64_t rows_at_once(int64_t inner) {
   constexpr int64_t kNumbers = 1 << 20;
   return std::max(kDenseRows, kNumbers / std::max<int64_t>(1, inner));
-}
-
-RmsForward normed(const Tensor& x, const InputNorm& norm) {
-  if (!norm.gain.defined()) return {x, {}};
-  return rms_forward(x.contiguous(), norm.gain.contiguous(), norm.eps);
 }
 
 /// h = x W_in^T + b_in, and y from it; some rows pass through both layers before the next

@@ -26,14 +26,14 @@ using testing::Rule;
 
 // The axes, in the order of a Choice.
 enum Axis { kRows, kD, kE, kMemory, kLaid, kFades, kDivides, kFrom, kFeatures, kAt };
-constexpr int64_t kRowCounts[] = {0, 1, 2, 15, 16, 17, 33, 150};
+constexpr int64_t kRowCounts[] = {0, 1, 2, 15, 16, 17, 31, 32, 33, 150};
 constexpr int64_t kSomeWidths[] = {1, 7, 16, 64, 80};
 constexpr const char* kFadeNames[] = {"nodecay", "head", "channel"};
 constexpr const char* kDivideNames[] = {"none", "same", "separate"};
 constexpr const char* kFeatureMaps[] = {"none", "elu1", "relu:offset=0.01"};
 constexpr const char* kBorders[] = {"open", "border"};
 
-const std::vector<int> kAxisSizes = {8, 5, 5, 3, 6, 3, 3, 2, 3, 2};
+const std::vector<int> kAxisSizes = {10, 5, 5, 3, 6, 3, 3, 2, 3, 2};
 
 // The delta rule has no denominator and no decay per channel, and only a gate can hold a
 // border.
