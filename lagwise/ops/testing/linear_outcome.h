@@ -103,8 +103,8 @@ inline void expect_same_bits(const Outcome& got, const Outcome& expected) {
     if (!got[i].value.defined()) continue;
     EXPECT_TRUE(got[i].value.equal(expected[i].value))
         << got[i].name << " is off by " << distance(got[i].value, expected[i].value)
-        << " in " << (got[i].value != expected[i].value).sum().item<int64_t>()
-        << " of " << got[i].value.numel();
+        << " in " << (got[i].value != expected[i].value).sum().item<int64_t>() << " of "
+        << got[i].value.numel();
   }
 }
 
