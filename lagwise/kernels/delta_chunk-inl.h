@@ -17,7 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {
 
 // Rows of a chunk. The inverse of its triangular system grows with them, and so does
-// its rounding; and two chunks fill a panel of AVX-512 (delta_gradient.cpp).
+// its rounding.
 constexpr int64_t kDeltaChunk = 16;
 static_assert(kDeltaChunk <= kChunk);
 

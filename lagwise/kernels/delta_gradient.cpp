@@ -22,6 +22,11 @@ HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {
 namespace {
 
+/// Rows of a chunk C. Keys of few numbers are nearly parallel, which only short ones bear;
+/// with wide ones the states before all chunks are more than a cache holds, and where a
+/// panel is as wide, chunks of twice the length leave half as many.
+HWY_INLINE int64_t rows_of_chunk(int64_t d) { return d < 64 ? kDeltaChunk : kChunk; }
+
 /// What the pass forwards leaves for the pass backwards, chunk by chunk.
 template <class T>
 struct Kept {
@@ -32,9 +37,9 @@ struct Kept {
 
   Kept(const Work<T>& w, int64_t n, Scratch<T>& scratch)
       : state_size(w.panels * w.d * w.width),
-        rows_size(kDeltaChunk * w.panels * w.width),
-        pairs_size(kDeltaChunk * pair_stride<T>()) {
-    const int64_t chunks = (n + kDeltaChunk - 1) / kDeltaChunk;
+        rows_size(rows_of_chunk(w.d) * w.panels * w.width),
+        pairs_size(rows_of_chunk(w.d) * pair_stride<T>()) {
+    const int64_t chunks = (n + rows_of_chunk(w.d) - 1) / rows_of_chunk(w.d);
     states = scratch.take((chunks + 1) * state_size);
     errors = scratch.take(chunks * rows_size);
     pairs = scratch.take(chunks * pairs_size);
@@ -46,35 +51,35 @@ struct Kept {
 /// the widest panel, once would leave half of it empty.
 template <class T>
 struct Turned {
-  int64_t e;     // padded
-  int64_t both;  // 2 C
-  T* d_out;      // [C, E], and behind it
-  T* w;          // [C, E]
-  T* u;          // [C, E], and as many zeros
-  T* d_u;        // [C, E]
-  T* t;          // [2 C / W][E][W]  a transpose of d_out and w, or of u
-  T* across;     // [D, 2 C]
-  T* past;       // [D / W][2 C][W]  dO S^T, then W S^T
-  T* next;       // [D / W][2 C][W]  U R^T
-  T* inverse;    // [C, C]
-  T* d_p;        // [C, C]  gradient of P, then with the gates between
-  T* d_m;        // [C, C]  of diag(b) M
-  T* turned_m;   // [C, C]  of M with the gates between, plus its transpose
-  T* strength;   // [C]
-  double shares[kDeltaChunk *
-                kDeltaChunk];  // what each pair b < a gives to the gates between
+  int64_t e;      // padded
+  int64_t chunk;  // C
+  int64_t both;   // 2 C
+  T* d_out;       // [C, E], and behind it
+  T* w;           // [C, E]
+  T* u;           // [C, E], and as many zeros
+  T* d_u;         // [C, E]
+  T* t;           // [2 C / W][E][W]  a transpose of d_out and w, or of u
+  T* across;      // [D, 2 C]
+  T* past;        // [D / W][2 C][W]  dO S^T, then W S^T
+  T* next;        // [D / W][2 C][W]  U R^T
+  T* inverse;     // [C, C]
+  T* d_p;         // [C, C]  gradient of P, then with the gates between
+  T* d_m;         // [C, C]  of diag(b) M
+  T* turned_m;    // [C, C]  of M with the gates between, plus its transpose
+  T* strength;    // [C]
+  double shares[kChunk * kChunk];  // what each pair b < a gives to the gates between
 
   Turned(const Work<T>& work, Scratch<T>& scratch)
-      : e(work.panels * work.width), both(2 * kDeltaChunk) {
+      : e(work.panels * work.width), chunk(rows_of_chunk(work.d)), both(2 * chunk) {
     const int64_t columns = both * work.d_padded;
-    const int64_t pairs = kDeltaChunk * pair_stride<T>();
-    d_out = scratch.take(both * e), w = d_out ? d_out + kDeltaChunk * e : nullptr;
-    u = scratch.take(both * e), d_u = scratch.take(kDeltaChunk * e);
+    const int64_t pairs = chunk * pair_stride<T>();
+    d_out = scratch.take(both * e), w = d_out ? d_out + chunk * e : nullptr;
+    u = scratch.take(both * e), d_u = scratch.take(chunk * e);
     t = scratch.take(both * e), across = scratch.take(columns);
     past = scratch.take(columns), next = scratch.take(columns);
     inverse = scratch.take(pairs), d_p = scratch.take(pairs);
     d_m = scratch.take(pairs), turned_m = scratch.take(pairs);
-    strength = scratch.take(kDeltaChunk);
+    strength = scratch.take(chunk);
     if (across) std::fill(across, across + columns, T{0});
     if (u) std::fill(u, u + both * e, T{0});
     if (d_out) std::fill(d_out, d_out + both * e, T{0});
@@ -124,8 +129,8 @@ void keep_chunks(const DeltaInputs<T>& in, Fade<T>& fade, Work<T>& w, Turned<T>&
     load_state<T>(in.s, w, kept.states);
   else
     std::fill(kept.states, kept.states + kept.state_size, T{0});
-  for (int64_t begin = 0, i = 0; begin < n; begin += kDeltaChunk, ++i) {
-    const int64_t rows = std::min(kDeltaChunk, n - begin);
+  for (int64_t begin = 0, i = 0; begin < n; begin += c.chunk, ++i) {
+    const int64_t rows = std::min(c.chunk, n - begin);
     T* const errors = kept.errors + i * kept.rows_size;
     T* const pairs = kept.pairs + i * kept.pairs_size;
     fade.enter(begin, rows, 1);
@@ -185,8 +190,8 @@ HWY_NOINLINE void through_pairs(const Fade<T>& fade, int64_t rows, const T* pair
     const T* const gates = fade.within(a);
     for (int64_t b = 0; b < a; ++b) {
       const T d_m = -c.strength[a] * c.d_m[a * stride + b];
-      c.shares[a * kDeltaChunk + b] = static_cast<double>(
-          d_p[b] * w.scores[a * stride + b] + d_m * pairs[a * stride + b]);
+      c.shares[a * kChunk + b] = static_cast<double>(d_p[b] * w.scores[a * stride + b] +
+                                                     d_m * pairs[a * stride + b]);
       d_p[b] *= gates[b];
       c.turned_m[a * stride + b] = c.turned_m[b * stride + a] = gates[b] * d_m;
     }
@@ -205,19 +210,18 @@ template <class T>
 HWY_NOINLINE void through_gates(const Fade<T>& fade, int64_t begin, int64_t rows,
                                 double states, const Work<T>& w,
                                 const DeltaGradients<T>& to, Turned<T>& c) {
-  double reading = 0, pairs[kDeltaChunk] = {}, writing[kDeltaChunk];
+  double reading = 0, pairs[kChunk] = {}, writing[kChunk];
   for (int64_t b = 0; b < rows; ++b)
     writing[b] = static_cast<double>(fade.until[b]) *
                  row_dot(w, c, c.next, b, w.k + b * w.d_padded);
   for (int64_t a = rows - 1; a >= 0; --a) {
     const double strength = static_cast<double>(c.strength[a]);
-    reading +=
-        static_cast<double>(fade.since[a]) *
-        (row_dot(w, c, c.past, a, w.q + a * w.d_padded) -
-         strength * row_dot(w, c, c.past, kDeltaChunk + a, w.k + a * w.d_padded));
+    reading += static_cast<double>(fade.since[a]) *
+               (row_dot(w, c, c.past, a, w.q + a * w.d_padded) -
+                strength * row_dot(w, c, c.past, c.chunk + a, w.k + a * w.d_padded));
     double sum = reading + states;
     for (int64_t b = 0; b < a; ++b) {
-      pairs[b] += c.shares[a * kDeltaChunk + b];
+      pairs[b] += c.shares[a * kChunk + b];
       sum += pairs[b] + writing[b];
     }
     to.log_gate(begin + a, 0) = static_cast<T>(sum);
@@ -248,8 +252,8 @@ HWY_NOINLINE void store_rows(const Fade<T>& fade, int64_t begin, int64_t rows,
       T* const row = w.o + a * width;
       std::copy_n(next + a * width, width, row);
       scale_by(row, fade.until[a], width);
-      add_scaled<T>(row, -c.strength[a] * fade.since[a],
-                    past + (kDeltaChunk + a) * width, nullptr, width);
+      add_scaled<T>(row, -c.strength[a] * fade.since[a], past + (c.chunk + a) * width,
+                    nullptr, width);
     }
     multiply<T>({c.d_p, 1, stride}, w.q + first, w.d_padded, w.o, width, rows, rows,
                 true);
@@ -296,12 +300,12 @@ void delta_gradient_of(const DeltaInputs<T>& in, const Rows<T>& d_out,
   const T no_decay = 0;  // so that every row has its factors, if all of them 1
   if (decay.by == Decay<T>::By::none)
     decay.by = Decay<T>::By::head, decay.log_factor = {&no_decay, 1, 1};
-  Fade<T> fade(decay, w, kDeltaChunk);
-  std::fill(w.factor, w.factor + kDeltaChunk, T{1});
+  Fade<T> fade(decay, w, c.chunk);
+  std::fill(w.factor, w.factor + c.chunk, T{1});
   keep_chunks(in, fade, w, c, kept);
   load_state<T>(to.s, w, w.s);  // R
-  for (int64_t i = (n + kDeltaChunk - 1) / kDeltaChunk - 1; i >= 0; --i) {
-    const int64_t begin = i * kDeltaChunk, rows = std::min(kDeltaChunk, n - begin);
+  for (int64_t i = (n + c.chunk - 1) / c.chunk - 1; i >= 0; --i) {
+    const int64_t begin = i * c.chunk, rows = std::min(c.chunk, n - begin);
     const T* const errors = kept.errors + i * kept.rows_size;
     const T* const pairs = kept.pairs + i * kept.pairs_size;
     const T* const s = kept.states + i * kept.state_size;
