@@ -16,10 +16,11 @@ struct Floor {
 };
 
 // Where the shares come from: on one thread of a CPU whose matrix product reached 155
-// GFLOP/s, the baselines, timed by the processor's clock, reached what stands behind
-// each row. A floor is three quarters of that. On two threads it is 0.6 of what one
-// thread reached, because not all of torch uses both: its batched products run one
-// after another where it has no MKL, and two threads share one memory.
+// GFLOP/s the baselines reached what stands behind each row, in processor time because
+// the machine was busy; on a quiet one `lagwise bench ... --json` prints the same as
+// baseline_share. A floor is three quarters of that. Two threads were not measured: there
+// it is 0.6 of what one thread reached, because not all of torch uses both (its batched
+// products run one after another where it has no MKL, and two threads share one memory).
 constexpr Floor kFloors[] = {
     {"recurrence", "forward", 1, kAnyLength, 8, 64, 64, 1, 0.13},          // 0.173
     {"recurrence", "forward", 1, kAnyLength, 8, 256, 64, 1, 0.118},        // 0.158

@@ -9,6 +9,7 @@
 #include "hwy/highway.h"
 #include "lagwise/kernels/feature_map-inl.h"
 #include "lagwise/kernels/simd/dispatch.h"
+#include "lagwise/kernels/simd/each_vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {
@@ -44,19 +45,8 @@ HWY_INLINE Normal<double> normal_at(double x) {
           0.39894228040143267794 * std::exp(-0.5 * x * x)};
 }
 
-/// Calls fn(tag, i) for vectors, then for the rest one by one.
-template <class Fn>
-HWY_INLINE void each_vector(int64_t count, const Fn& fn) {
-  const hn::ScalableTag<float> tag;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) fn(tag, i);
-  const hn::CappedTag<float, 1> one;
-  for (; i < count; ++i) fn(one, i);
-}
-
 void gelu_of(const float* x, int64_t count, float* y) noexcept {
-  each_vector(count, [&](auto tag, int64_t i) HWY_ATTR {
+  each_vector<float>(count, [&](auto tag, int64_t i) HWY_ATTR {
     const auto at = hn::LoadU(tag, x + i);
     hn::StoreU(hn::Mul(at, normal_at(tag, at).below), tag, y + i);
   });
@@ -67,7 +57,7 @@ void gelu_of(const double* x, int64_t count, double* y) noexcept {
 
 void gradient_of(const float* x, const float* dy, int64_t count, float* y,
                  float* dx) noexcept {
-  each_vector(count, [&](auto tag, int64_t i) HWY_ATTR {
+  each_vector<float>(count, [&](auto tag, int64_t i) HWY_ATTR {
     const auto at = hn::LoadU(tag, x + i), up = hn::LoadU(tag, dy + i);
     const auto normal = normal_at(tag, at);
     hn::StoreU(hn::Mul(at, normal.below), tag, y + i);

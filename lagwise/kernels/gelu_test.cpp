@@ -73,9 +73,13 @@ TEST(Gelu, HandsOnWhatIsNotFinite) {
   EXPECT_NEAR(dx[3], 0.0f, 1e-30);
 }
 
-TEST(Gelu, TakesNothing) {
-  gelu<float>(nullptr, 0, nullptr);
-  gelu_gradient<double>(nullptr, nullptr, 0, nullptr, nullptr);
+TEST(Gelu, TakesNothingAndWritesNothing) {
+  const float x = 1.0f, up = 2.0f;
+  float y = 3.0f, dx = 4.0f;
+  gelu<float>(&x, 0, &y);
+  gelu_gradient<float>(&x, &up, 0, &y, &dx);
+  EXPECT_EQ(y, 3.0f);
+  EXPECT_EQ(dx, 4.0f);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
 #include "lagwise/kernels/simd/dispatch.h"
+#include "lagwise/kernels/simd/each_vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {
@@ -33,17 +34,6 @@ HWY_INLINE T sum_over(int64_t cols, const Fn& fn) {
   return sum;
 }
 
-/// Calls fn(tag, j) for vectors of columns, then for the rest one by one.
-template <class T, class Fn>
-HWY_INLINE void each_column(int64_t cols, const Fn& fn) {
-  const hn::ScalableTag<T> tag;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
-  int64_t j = 0;
-  for (; j + lanes <= cols; j += lanes) fn(tag, j);
-  const hn::CappedTag<T, 1> one;
-  for (; j < cols; ++j) fn(one, j);
-}
-
 template <class T>
 void norm_rows(MatView<const T> x, MatView<const T> gains, double eps, MatView<T> y,
                T* HWY_RESTRICT inv_size) noexcept {
@@ -60,7 +50,7 @@ void norm_rows(MatView<const T> x, MatView<const T> gains, double eps, MatView<T
     const T r = static_cast<T>(
         1 / std::sqrt(static_cast<double>(squares) / static_cast<double>(cols) + eps));
     inv_size[i] = r;
-    each_column<T>(cols, [&](auto tag, int64_t j) HWY_ATTR {
+    each_vector<T>(cols, [&](auto tag, int64_t j) HWY_ATTR {
       const auto v = hn::Mul(hn::LoadU(tag, from + j), hn::Set(tag, r));
       hn::StoreU(hn::Mul(v, hn::LoadU(tag, gain + j)), tag, to + j);
     });
@@ -85,7 +75,7 @@ void norm_gradient(MatView<const T> x, MatView<const T> gains,
     });
     const T r = inv_size[i];
     const T back = r * r * r * dot / static_cast<T>(cols);
-    each_column<T>(cols, [&](auto tag, int64_t j) HWY_ATTR {
+    each_vector<T>(cols, [&](auto tag, int64_t j) HWY_ATTR {
       const auto v = hn::LoadU(tag, at + j), u = hn::LoadU(tag, up + j);
       const auto ru = hn::Mul(u, hn::Set(tag, r));
       const auto d =

@@ -11,6 +11,7 @@
 #include "hwy/highway.h"
 #include "lagwise/kernels/feature_map-inl.h"
 #include "lagwise/kernels/simd/dispatch.h"
+#include "lagwise/kernels/simd/each_vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {
@@ -56,12 +57,9 @@ T exponentials(const T* HWY_RESTRICT x, int64_t count, T largest, T* HWY_RESTRIC
 
 template <class T>
 void scale(T* HWY_RESTRICT x, int64_t count, T factor) {
-  const hn::ScalableTag<T> tag;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
-  int64_t j = 0;
-  for (; j + lanes <= count; j += lanes)
+  each_vector<T>(count, [&](auto tag, int64_t j) HWY_ATTR {
     hn::StoreU(hn::Mul(hn::LoadU(tag, x + j), hn::Set(tag, factor)), tag, x + j);
-  for (; j < count; ++j) x[j] *= factor;
+  });
 }
 
 template <class T>

@@ -13,7 +13,8 @@ struct CrossEntropy {
 };
 
 /// The sum over rows of ln sum_j e^(x_j) - x_target, for targets from 0 on. Loss,
-/// gradient and hits come from one pass over the scores, which are not kept.
+/// gradient and hits come from one pass over the scores; the gradient waits for the
+/// backward pass.
 ///
 /// Shapes  scores [.., V], targets [..] of int64; f32 or f64
 CrossEntropy cross_entropy(const at::Tensor& scores, const at::Tensor& targets);

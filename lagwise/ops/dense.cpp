@@ -91,9 +91,8 @@ struct DenseEachFunction : torch::autograd::Function<DenseEachFunction> {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const Tensor x = normed(tensors[0], {or_none(tensors[1]), eps}).y;
     variable_list results;
-    for (size_t i = 2; i < tensors.size(); i += 2) {
+    for (size_t i = 2; i < tensors.size(); i += 2)
       results.push_back(plain(x, {tensors[i], or_none(tensors[i + 1])}, {}));
-    }
     return results;
   }
 

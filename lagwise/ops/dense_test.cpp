@@ -84,17 +84,16 @@ TEST(Dense, TakesNoRowsAtAll) {
             (std::vector<int64_t>{0, 2}));
 }
 
-TEST(Dense, GivesTheSameBitsOnAnyNumberOfThreads) {
-  const OneBlasThread one;
-  at::manual_seed(4);
-  const Tensor x = random({700, 40}, at::kFloat), w = random({50, 40}, at::kFloat),
-               b = random({50}, at::kFloat), dy = at::randn({700, 50});
+/// y = act() and its gradients by the leaves, on 1, 2 and 4 threads.
+template <class Act>
+void expect_same_bits(const std::vector<Tensor>& leaves, const Tensor& up,
+                      const Act& act) {
   std::vector<std::vector<Tensor>> results;
   const int before = omp_get_max_threads();
   for (const int threads : {1, 2, 4}) {
     omp_set_num_threads(threads);
-    const Tensor y = dense(x, w, b);
-    auto gradients = torch::autograd::grad({y}, {x, w, b}, {dy});
+    const Tensor y = act();
+    auto gradients = torch::autograd::grad({y}, leaves, {up});
     gradients.push_back(y);
     results.push_back(gradients);
   }
@@ -103,6 +102,14 @@ TEST(Dense, GivesTheSameBitsOnAnyNumberOfThreads) {
     EXPECT_TRUE(results[0][i].equal(results[1][i])) << i;
     EXPECT_TRUE(results[0][i].equal(results[2][i])) << i;
   }
+}
+
+TEST(Dense, GivesTheSameBitsOnAnyNumberOfThreads) {
+  const OneBlasThread one;
+  at::manual_seed(4);
+  const Tensor x = random({700, 40}, at::kFloat), w = random({50, 40}, at::kFloat),
+               b = random({50}, at::kFloat);
+  expect_same_bits({x, w, b}, at::randn({700, 50}), [&] { return dense(x, w, b); });
 }
 
 TEST(Dense, DoesNotMindTheThreadsOfBlas) {
@@ -208,21 +215,10 @@ TEST(FeedForward, GivesTheSameBitsOnAnyNumberOfThreads) {
   at::manual_seed(9);
   const Tensor x = random({1300, 24}, at::kFloat), w0 = random({96, 24}, at::kFloat),
                b0 = random({96}, at::kFloat), w1 = random({24, 96}, at::kFloat),
-               b1 = random({24}, at::kFloat), up = at::randn({1300, 24});
-  std::vector<std::vector<Tensor>> results;
-  const int before = omp_get_max_threads();
-  for (const int threads : {1, 2, 4}) {
-    omp_set_num_threads(threads);
-    const Tensor y = feed_forward(x, {w0, b0}, {w1, b1}, x);
-    auto gradients = torch::autograd::grad({y}, {x, w0, b0, w1, b1}, {up});
-    gradients.push_back(y);
-    results.push_back(gradients);
-  }
-  omp_set_num_threads(before);
-  for (size_t i = 0; i < results[0].size(); ++i) {
-    EXPECT_TRUE(results[0][i].equal(results[1][i])) << i;
-    EXPECT_TRUE(results[0][i].equal(results[2][i])) << i;
-  }
+               b1 = random({24}, at::kFloat);
+  expect_same_bits({x, w0, b0, w1, b1}, at::randn({1300, 24}), [&] {
+    return feed_forward(x, {w0, b0}, {w1, b1}, x);
+  });
 }
 
 TEST(FeedForward, TakesNoRowsAndRefusesWhatDoesNotFit) {
