@@ -69,6 +69,10 @@ std::vector<Fact> facts() {
       {"machine", "memory_bytes", ram.bytes},
       {"machine", "available_bytes", ram.available_bytes},
       {"machine", "cpu_features", cpu_features()},
+      {"machine", "bf16_products",
+       ops::best_short_product() == ops::ShortProduct::instructions
+           ? "by instructions of the CPU"
+           : "in f32 after rounding: this CPU has no instructions for them"},
       {"simd", "chosen", usable.empty() ? "unknown" : usable.front()},
       {"simd", "usable", usable},
       {"simd", "compiled", compiled_simd()},

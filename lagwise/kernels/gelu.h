@@ -20,7 +20,7 @@ void gelu(const T* x, int64_t count, T* y) noexcept;
 ///
 ///     dx_i = dy_i (Phi(x_i) + x_i phi(x_i)),   phi(x) = e^(-x^2 / 2) / sqrt(2 pi)
 ///
-/// dx and dy may be the same.
+/// dx and dy may be the same, and so may x and y.
 template <class T>
 void gelu_gradient(const T* x, const T* dy, int64_t count, T* y, T* dx) noexcept;
 

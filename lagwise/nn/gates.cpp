@@ -10,6 +10,7 @@
 
 #include "lagwise/nn/parameters.h"
 #include "lagwise/ops/dense.h"
+#include "lagwise/ops/precision.h"
 
 namespace lagwise::nn {
 namespace {
@@ -36,7 +37,10 @@ ForgetGate::ForgetGate(int64_t dim, int64_t heads, const MemoryOptions& options)
   rho_ = register_parameter("rho", first_rates(heads, options));
 }
 
+// Gates are few numbers that act over thousands of tokens: never in bf16.
+
 at::Tensor ForgetGate::forward(const at::Tensor& x) const {
+  const ops::WithPrecision full(ops::Precision::full);
   const at::Tensor gate = at::softplus(ops::dense(x, weight_, beta_));  // [B, N, H]
   return (-rho_.exp() * gate).transpose(1, 2);
 }
@@ -45,6 +49,7 @@ WriteGate::WriteGate(int64_t dim, int64_t heads)
     : weight_(register_parameter("weight", constant_parameter({heads, dim}, 0))) {}
 
 at::Tensor WriteGate::forward(const at::Tensor& x) const {
+  const ops::WithPrecision full(ops::Precision::full);
   return at::sigmoid(ops::dense(x, weight_)).transpose(1, 2);
 }
 

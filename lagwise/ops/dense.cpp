@@ -9,6 +9,7 @@
 
 #include "lagwise/ops/dense_checks.h"
 #include "lagwise/ops/dense_passes.h"
+#include "lagwise/ops/precision.h"
 #include "lagwise/ops/rms_norm.h"
 #include "lagwise/ops/torch/once_differentiable.h"
 #include "lagwise/ops/torch/recorded.h"
@@ -35,10 +36,11 @@ struct WeightGradients {
   }
 };
 
+/// x: as it is multiplied, so are its weights.
 Tensor plain(const Tensor& x, const DenseWeights& layer, const Tensor& start) {
   auto sizes = x.sizes().vec();
   sizes.back() = layer.weight.size(0);
-  return dense_forward(dense_rows(x), layer.weight.contiguous(),
+  return dense_forward(dense_rows(x), layer.weight.to(x.scalar_type()).contiguous(),
                        layer.bias.defined() ? layer.bias.contiguous() : Tensor(),
                        start.defined() ? dense_rows(start) : Tensor())
       .view(sizes);
@@ -48,11 +50,12 @@ struct DenseFunction : torch::autograd::Function<DenseFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& weight,
                         const c10::optional<Tensor>& bias,
                         const c10::optional<Tensor>& start) {
-    ctx->save_for_backward({x, weight});
     ctx->saved_data["biased"] = bias.has_value();
     ctx->saved_data["started"] = start.has_value();
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
-    return plain(x, {weight, bias.value_or(Tensor())}, start.value_or(Tensor()));
+    const Tensor factor = in_precision(x, precision());
+    ctx->save_for_backward({factor, weight});
+    return plain(factor, {weight, bias.value_or(Tensor())}, start.value_or(Tensor()));
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
@@ -63,10 +66,11 @@ struct DenseFunction : torch::autograd::Function<DenseFunction> {
     Tensor dx, dw, db;
     {
       const at::AutoGradMode off(false);
-      const Tensor dy = dense_rows(grads[0]);
+      const Tensor dy = dense_rows(grads[0]).to(x.scalar_type());
       if (ctx->needs_input_grad(0)) {
-        dx = at::empty(x.sizes(), dy.options());
-        dense_input_gradient(dy, weight.contiguous(), false, dx.view({-1, x.size(-1)}));
+        dx = at::empty(x.sizes(), weight.options());
+        dense_input_gradient(dy, weight.to(x.scalar_type()).contiguous(), false,
+                             dx.view({-1, x.size(-1)}));
       }
       const WeightGradients to(weight, ctx->needs_input_grad(1),
                                biased && ctx->needs_input_grad(2));
@@ -88,8 +92,10 @@ struct DenseEachFunction : torch::autograd::Function<DenseEachFunction> {
                                double eps) {
     ctx->save_for_backward(tensors.vec());
     ctx->saved_data["eps"] = eps;
+    ctx->saved_data["short"] = precision() == Precision::bf16;
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
-    const Tensor x = normed(tensors[0], {or_none(tensors[1]), eps}).y;
+    const Tensor x =
+        in_precision(normed(tensors[0], {or_none(tensors[1]), eps}).y, precision());
     variable_list results;
     for (size_t i = 2; i < tensors.size(); i += 2)
       results.push_back(plain(x, {tensors[i], or_none(tensors[i + 1])}, {}));
@@ -104,17 +110,20 @@ struct DenseEachFunction : torch::autograd::Function<DenseEachFunction> {
       const at::AutoGradMode off(false);
       const RmsForward norm =
           normed(x, {or_none(gain), ctx->saved_data["eps"].toDouble()});
-      const Tensor rows = dense_rows(norm.y);
+      const auto precision =
+          ctx->saved_data["short"].toBool() ? Precision::bf16 : Precision::full;
+      const Tensor rows = in_precision(dense_rows(norm.y), precision);
       const bool wants_rows = ctx->needs_input_grad(0) || ctx->needs_input_grad(1);
       Tensor d_rows;
       for (size_t i = 0; i < grads.size(); ++i) {
         if (!grads[i].defined()) continue;
         const size_t at = 2 * i + 2;
-        const Tensor dy = dense_rows(grads[i]);
+        const Tensor dy = in_precision(dense_rows(grads[i]), precision);
         if (wants_rows) {
           const bool first = !d_rows.defined();
-          if (first) d_rows = at::empty(rows.sizes(), dy.options());
-          dense_input_gradient(dy, saved[at].contiguous(), !first, d_rows);
+          if (first) d_rows = at::empty(rows.sizes(), x.options());
+          dense_input_gradient(dy, in_precision(saved[at], precision).contiguous(),
+                               !first, d_rows);
         }
         const WeightGradients to(
             saved[at], ctx->needs_input_grad(at),
@@ -147,7 +156,8 @@ Tensor dense(const Tensor& x, const Tensor& weight, const Tensor& bias,
     return start.defined() ? y + start : y;
   }
   return recorded("lagwise::dense", x, weight, [&] {
-    if (!wants_graph({x, weight, bias, start})) return plain(x, {weight, bias}, start);
+    if (!wants_graph({x, weight, bias, start}))
+      return plain(in_precision(x, precision()), {weight, bias}, start);
     return DenseFunction::apply(x, weight, if_defined(bias), if_defined(start));
   });
 }

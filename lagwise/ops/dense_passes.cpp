@@ -23,16 +23,18 @@ RmsForward normed(const at::Tensor& x, const InputNorm& norm) {
 
 template <class T>
 void dense_some_rows(MatView<const T> x, const at::Tensor& weight,
-                     const at::Tensor& bias, MatView<const T> start, MatView<T> y) {
-  const T* const b = bias.defined() ? bias.data_ptr<T>() : nullptr;
+                     const at::Tensor& bias, MatView<const SumOf<T>> start,
+                     MatView<SumOf<T>> y) {
+  using Sum = SumOf<T>;
+  const Sum* const b = bias.defined() ? bias.data_ptr<Sum>() : nullptr;
   for (int64_t i = 0; i < y.rows && (b || start.data); ++i) {
-    T* const to = y.row(i);
+    Sum* const to = y.row(i);
     if (!start.data)
       std::copy_n(b, y.cols, to);
     else if (!b)
       std::copy_n(start.row(i), y.cols, to);
     else
-      std::transform(b, b + y.cols, start.row(i), to, std::plus<T>());
+      std::transform(b, b + y.cols, start.row(i), to, std::plus<Sum>());
   }
   multiply(x, matrix_view<const T>(weight).transposed(), b || start.data, y);
 }
@@ -42,17 +44,22 @@ template void dense_some_rows<float>(MatView<const float>, const at::Tensor&,
 template void dense_some_rows<double>(MatView<const double>, const at::Tensor&,
                                       const at::Tensor&, MatView<const double>,
                                       MatView<double>);
+template void dense_some_rows<c10::BFloat16>(MatView<const c10::BFloat16>,
+                                             const at::Tensor&, const at::Tensor&,
+                                             MatView<const float>, MatView<float>);
 
 at::Tensor dense_forward(const at::Tensor& x, const at::Tensor& weight,
                          const at::Tensor& bias, const at::Tensor& start) {
-  const at::Tensor y = at::empty({x.size(0), weight.size(0)}, x.options());
-  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "dense", [&] {
+  const at::Tensor y = at::empty({x.size(0), weight.size(0)},
+                                 x.options().dtype(sum_type(x.scalar_type())));
+  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, x.scalar_type(), "dense", [&] {
+    using Sum = SumOf<scalar_t>;
     in_pieces(x.size(0), kDenseRows, [&](int64_t begin, int64_t end) {
-      MatView<const scalar_t> from{};
-      if (start.defined()) from = matrix_view<const scalar_t>(start).slice(begin, end);
+      MatView<const Sum> from{};
+      if (start.defined()) from = matrix_view<const Sum>(start).slice(begin, end);
       dense_some_rows<scalar_t>(matrix_view<const scalar_t>(x).slice(begin, end),
                                 weight, bias, from,
-                                matrix_view<scalar_t>(y).slice(begin, end));
+                                matrix_view<Sum>(y).slice(begin, end));
     });
   });
   return y;
@@ -60,11 +67,11 @@ at::Tensor dense_forward(const at::Tensor& x, const at::Tensor& weight,
 
 void dense_input_gradient(const at::Tensor& dy, const at::Tensor& weight, bool add,
                           const at::Tensor& dx) {
-  AT_DISPATCH_FLOATING_TYPES(dy.scalar_type(), "dense", [&] {
+  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, dy.scalar_type(), "dense", [&] {
     in_pieces(dy.size(0), kDenseRows, [&](int64_t begin, int64_t end) {
       multiply(matrix_view<const scalar_t>(dy).slice(begin, end),
                matrix_view<const scalar_t>(weight), add,
-               matrix_view<scalar_t>(dx).slice(begin, end));
+               matrix_view<SumOf<scalar_t>>(dx).slice(begin, end));
     });
   });
 }
@@ -97,7 +104,8 @@ void dense_weight_gradients(const at::Tensor& dy, const at::Tensor& x,
   const auto edge = [](int64_t size, int64_t i, int64_t count) {
     return size * i / count;
   };
-  AT_DISPATCH_FLOATING_TYPES(dy.scalar_type(), "dense", [&] {
+  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, dy.scalar_type(), "dense", [&] {
+    using Sum = SumOf<scalar_t>;
     at::parallel_for(0, by_rows * by_outputs, 1, [&](int64_t first, int64_t last) {
       for (int64_t piece = first; piece < last; ++piece) {
         const int64_t r = piece / by_outputs, o = piece % by_outputs;
@@ -106,10 +114,10 @@ void dense_weight_gradients(const at::Tensor& dy, const at::Tensor& x,
         const int64_t count = edge(outputs, o + 1, by_outputs) - out;
         const auto some =
             matrix_view<const scalar_t>(dy).slice(row, end).columns(out, out + count);
-        if (scalar_t* const to = w.of<scalar_t>(r))
+        if (Sum* const to = w.of<Sum>(r))
           multiply(some.transposed(), matrix_view<const scalar_t>(x).slice(row, end),
                    false, {to + out * inputs, count, inputs, inputs, 1});
-        if (scalar_t* const to = b.of<scalar_t>(r))
+        if (Sum* const to = b.of<Sum>(r))
           multiply(matrix_view<const scalar_t>(ones).columns(row, end), some, false,
                    {to + out, 1, count, count, 1});
       }

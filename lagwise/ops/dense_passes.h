@@ -1,15 +1,26 @@
 #pragma once
 
+#include <ATen/OpMathType.h>
 #include <ATen/core/Tensor.h>
 
 #include "lagwise/core/mat_view.h"
 #include "lagwise/ops/dense.h"
 #include "lagwise/ops/rms_norm_passes.h"
 
-/// The passes of a dense layer y = x W^T + b, without autograd. All tensors are of one
-/// type, f32 or f64; x [rows, I], y [rows, O], weight [O, I] and bias [O] are dense.
-/// Products are cut into pieces for the threads of ATen, each for one thread.
+/// The passes of a dense layer y = x W^T + b, without autograd. x [rows, I], y [rows, O],
+/// weight [O, I] and bias [O] are dense. Products are cut into pieces for the threads of
+/// ATen, each for one thread.
+///
+/// Factors of products (x, weight, dy) are f32, f64 or bf16, all of one type; what is
+/// summed (y, bias, start and gradients) is of the type SumOf of it.
 namespace lagwise::ops {
+
+/// f32 of bf16, else the type itself.
+template <class T>
+using SumOf = at::opmath_type<T>;
+inline at::ScalarType sum_type(at::ScalarType factors) {
+  return factors == at::kBFloat16 ? at::kFloat : factors;
+}
 
 /// Rows of a piece of the passes below, at least.
 inline constexpr int64_t kDenseRows = 64;
@@ -28,7 +39,8 @@ MatView<T> matrix_view(const at::Tensor& x) {
 /// Rows of y = x W^T + b + start; undefined bias and start are 0. By one thread.
 template <class T>
 void dense_some_rows(MatView<const T> x, const at::Tensor& weight,
-                     const at::Tensor& bias, MatView<const T> start, MatView<T> y);
+                     const at::Tensor& bias, MatView<const SumOf<T>> start,
+                     MatView<SumOf<T>> y);
 
 /// y = x W^T + b + start [rows, O].
 at::Tensor dense_forward(const at::Tensor& x, const at::Tensor& weight,

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <type_traits>
 
 #include "lagwise/kernels/gelu.h"
 #include "lagwise/ops/dense.h"
@@ -14,6 +15,7 @@
 #include "lagwise/ops/dense_passes.h"
 #include "lagwise/ops/matrix_product.h"
 #include "lagwise/ops/parallel/pieces.h"
+#include "lagwise/ops/precision.h"
 #include "lagwise/ops/rms_norm.h"
 #include "lagwise/ops/torch/once_differentiable.h"
 #include "lagwise/ops/torch/recorded.h"
@@ -34,30 +36,75 @@ int64_t rows_at_once(int64_t inner) {
   return std::max(kDenseRows, kNumbers / std::max<int64_t>(1, inner));
 }
 
+/// Numbers between two products, whose factors are of type T and whose sums are of
+/// another (bf16 and f32), or of the same. `kept` is a place for numbers as factors.
+template <class T>
+class Between {
+ public:
+  using Sum = SumOf<T>;
+  explicit Between(int64_t most)
+      : sums_(std::make_unique_for_overwrite<Sum[]>(static_cast<size_t>(most))) {
+    if constexpr (kRounds)
+      factors_ = std::make_unique_for_overwrite<T[]>(static_cast<size_t>(most));
+  }
+  Sum* sums() const { return sums_.get(); }
+
+  /// Where to put sums that `keep` will round to `kept`.
+  Sum* room_for(T* kept) const {
+    if constexpr (kRounds)
+      return sums();
+    else
+      return kept;
+  }
+  void keep(int64_t count, T* kept) const {
+    if constexpr (kRounds) std::copy_n(sums(), count, kept);
+  }
+  /// What was kept, as sums.
+  const Sum* again(const T* kept, int64_t count) const {
+    if constexpr (!kRounds) return kept;
+    else
+      return std::copy_n(kept, count, sums()), sums();
+  }
+  /// The first so many of sums(), as factors.
+  const T* factors(int64_t count) const {
+    if constexpr (!kRounds) return sums();
+    else
+      return std::copy_n(sums(), count, factors_.get()), factors_.get();
+  }
+
+ private:
+  static constexpr bool kRounds = !std::is_same_v<T, Sum>;
+  std::unique_ptr<Sum[]> sums_;
+  std::unique_ptr<T[]> factors_;
+};
+
 /// h = x W_in^T + b_in, and y from it; some rows pass through both layers before the next
-/// ones come, so that gelu(h) is nowhere kept.
+/// ones come, so that gelu(h) is nowhere kept. h is kept as a factor would be, and GELU is
+/// taken of what is kept.
 std::pair<Tensor, Tensor> both_layers(const Tensor& x, const DenseWeights& in,
                                       const DenseWeights& out, const Tensor& start) {
   const int64_t rows = x.size(0), inner = in.weight.size(0);
   const Tensor h = at::empty({rows, inner}, x.options());
-  const Tensor y = at::empty({rows, out.weight.size(0)}, x.options());
-  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), kOp, [&] {
+  const Tensor y = at::empty({rows, out.weight.size(0)}, in.bias.options());
+  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, x.scalar_type(), kOp, [&] {
+    using T = scalar_t;
+    using Sum = SumOf<T>;
     const int64_t step = rows_at_once(inner);
     in_pieces(rows, kDenseRows, [&](int64_t first, int64_t last) {
-      const auto space = std::make_unique_for_overwrite<scalar_t[]>(
-          static_cast<size_t>(std::min(step, last - first) * inner));
+      const Between<T> space(std::min(step, last - first) * inner);
       for (int64_t begin = first; begin < last; begin += step) {
-        const int64_t end = std::min(last, begin + step);
-        const auto some = matrix_view<scalar_t>(h).slice(begin, end);
-        dense_some_rows<scalar_t>(matrix_view<const scalar_t>(x).slice(begin, end),
-                                  in.weight, in.bias, {}, some);
-        kernels::gelu<scalar_t>(some.data, some.rows * inner, space.get());
-        MatView<const scalar_t> from{};
-        if (start.defined())
-          from = matrix_view<const scalar_t>(start).slice(begin, end);
-        dense_some_rows<scalar_t>({space.get(), end - begin, inner, inner, 1},
-                                  out.weight, out.bias, from,
-                                  matrix_view<scalar_t>(y).slice(begin, end));
+        const int64_t end = std::min(last, begin + step), count = (end - begin) * inner;
+        const auto from = matrix_view<const T>(x).slice(begin, end);
+        T* const kept = h.data_ptr<T>() + begin * inner;
+        dense_some_rows<T>(from, in.weight, in.bias, {},
+                           {space.room_for(kept), end - begin, inner, inner, 1});
+        space.keep(count, kept);
+        kernels::gelu<Sum>(space.again(kept, count), count, space.sums());
+        MatView<const Sum> add{};
+        if (start.defined()) add = matrix_view<const Sum>(start).slice(begin, end);
+        dense_some_rows<T>({space.factors(count), end - begin, inner, inner, 1},
+                           out.weight, out.bias, add,
+                           matrix_view<Sum>(y).slice(begin, end));
       }
     });
   });
@@ -68,9 +115,12 @@ std::pair<Tensor, Tensor> both_layers(const Tensor& x, const DenseWeights& in,
 std::pair<Tensor, Tensor> plain(const Tensor& x, const DenseWeights& in,
                                 const DenseWeights& out, const Tensor& start,
                                 const InputNorm& norm) {
-  const auto [h, y] = both_layers(dense_rows(normed(x, norm).y),
-                                  {in.weight.contiguous(), in.bias.contiguous()},
-                                  {out.weight.contiguous(), out.bias.contiguous()},
+  const auto factor = [](const Tensor& t) {
+    return in_precision(t, precision()).contiguous();
+  };
+  const auto [h, y] = both_layers(factor(dense_rows(normed(x, norm).y)),
+                                  {factor(in.weight), in.bias.contiguous()},
+                                  {factor(out.weight), out.bias.contiguous()},
                                   start.defined() ? dense_rows(start) : Tensor());
   auto sizes = x.sizes().vec();
   sizes.back() = out.weight.size(0);
@@ -91,7 +141,7 @@ struct Gradients {
 Gradients both_backwards(const Tensor& x, const Tensor& h, const Tensor& dy,
                          const Tensor& in, const Tensor& out) {
   const auto empty = [&](at::IntArrayRef sizes) {
-    return at::empty(sizes, x.options());
+    return at::empty(sizes, x.options().dtype(sum_type(x.scalar_type())));
   };
   const int64_t rows = x.size(0), inner = h.size(1);
   const Gradients to{empty(x.sizes()), empty(in.sizes()), empty({inner}),
@@ -99,34 +149,37 @@ Gradients both_backwards(const Tensor& x, const Tensor& h, const Tensor& dy,
   const int64_t ranges = ranges_of_rows(rows, in.numel());
   const RangeSums in_w(to.in_weight, ranges), in_b(to.in_bias, ranges),
       out_w(to.out_weight, ranges), out_b(to.out_bias, ranges);
-  const int64_t step = rows_at_once(inner);
-  const Tensor ones = at::ones({1, std::min(rows, step)}, x.options());
-  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), kOp, [&] {
+  const int64_t step = rows_at_once(inner), most = std::min(rows, step);
+  const Tensor ones = at::ones({1, most}, x.options());
+  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, x.scalar_type(), kOp, [&] {
     using T = scalar_t;
-    const auto add_weights = [&](MatView<const T> d, MatView<const T> from, T* weight,
-                                 T* bias, bool add) {
+    using Sum = SumOf<T>;
+    const auto add_weights = [&](MatView<const T> d, MatView<const T> from, Sum* weight,
+                                 Sum* bias, bool add) {
       multiply(d.transposed(), from, add, {weight, d.cols, from.cols, from.cols, 1});
       multiply(matrix_view<const T>(ones).columns(0, d.rows), d, add,
                {bias, 1, d.cols, d.cols, 1});
     };
     at::parallel_for(0, ranges, 1, [&](int64_t first_range, int64_t last_range) {
-      const auto space = std::make_unique_for_overwrite<T[]>(
-          static_cast<size_t>(2 * std::min(rows, step) * inner));
+      const Between<T> of_g(most * inner), of_dh(most * inner);
       for (int64_t r = first_range; r < last_range; ++r) {
         const int64_t first = rows * r / ranges, last = rows * (r + 1) / ranges;
         for (int64_t begin = first; begin < last; begin += step) {
           const int64_t end = std::min(last, begin + step), count = end - begin;
-          const MatView<T> g{space.get(), count, inner, inner, 1};
-          const MatView<T> dh{space.get() + count * inner, count, inner, inner, 1};
           const auto up = matrix_view<const T>(dy).slice(begin, end);
           const auto from = matrix_view<const T>(x).slice(begin, end);
-          multiply(up, matrix_view<const T>(out), false, dh);
-          kernels::gelu_gradient<T>(h.data_ptr<T>() + begin * inner, dh.data,
-                                    count * inner, g.data, dh.data);
-          add_weights(up, g, out_w.of<T>(r), out_b.of<T>(r), begin > first);
-          add_weights(dh, from, in_w.of<T>(r), in_b.of<T>(r), begin > first);
+          const T* const kept = h.data_ptr<T>() + begin * inner;
+          multiply(up, matrix_view<const T>(out), false,
+                   {of_dh.sums(), count, inner, inner, 1});
+          kernels::gelu_gradient<Sum>(of_g.again(kept, count * inner), of_dh.sums(),
+                                      count * inner, of_g.sums(), of_dh.sums());
+          const MatView<const T> g{of_g.factors(count * inner), count, inner, inner, 1};
+          const MatView<const T> dh{of_dh.factors(count * inner), count, inner, inner,
+                                    1};
+          add_weights(up, g, out_w.of<Sum>(r), out_b.of<Sum>(r), begin > first);
+          add_weights(dh, from, in_w.of<Sum>(r), in_b.of<Sum>(r), begin > first);
           multiply(dh, matrix_view<const T>(in), false,
-                   matrix_view<T>(to.rows).slice(begin, end));
+                   matrix_view<Sum>(to.rows).slice(begin, end));
         }
       }
     });
@@ -160,8 +213,11 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
     {
       const at::AutoGradMode off(false);
       const RmsForward norm = normed(x, {gain, ctx->saved_data["eps"].toDouble()});
-      to = both_backwards(dense_rows(norm.y), h, dense_rows(grads[0]),
-                          saved[1].contiguous(), saved[2].contiguous());
+      const auto factor = [&](const Tensor& t) {
+        return t.to(h.scalar_type()).contiguous();
+      };
+      to = both_backwards(factor(dense_rows(norm.y)), h, factor(dense_rows(grads[0])),
+                          factor(saved[1]), factor(saved[2]));
       through.x = to.rows.view(x.sizes());
       if (gain.defined())
         through =

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <c10/util/BFloat16.h>
+
 #include <string>
 
 #include "lagwise/core/mat_view.h"
@@ -17,6 +19,17 @@ void multiply(MatView<const float> a, MatView<const float> b, bool add,
               MatView<float> c);
 void multiply(MatView<const double> a, MatView<const double> b, bool add,
               MatView<double> c);
+
+/// The same of factors in bf16, summed in f32. A product of two bf16 numbers is exact in
+/// f32, so both ways differ in the order of their sums alone:
+///
+///     instructions   oneDNN's product of bf16, fast where the CPU has instructions for
+///                    it (AVX512_BF16, AMX); it needs AVX-512 at least
+///     widening       the factors become f32 again; any CPU, slower than f32 itself
+enum class ShortProduct { instructions, widening };
+ShortProduct best_short_product();  ///< on this CPU
+void multiply(MatView<const c10::BFloat16> a, MatView<const c10::BFloat16> b, bool add,
+              MatView<float> c, ShortProduct way = best_short_product());
 
 /// Who computes it in f32: "oneDNN 2.6.3".
 std::string matrix_product_library();

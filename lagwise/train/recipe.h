@@ -26,6 +26,7 @@ struct TrainConfig {
   int64_t checkpoint_every = 200;
   int64_t log_every = 10;
   int64_t threads = 0;  ///< 0: all of the machine's
+  std::string precision = "f32";  ///< of products in training: f32, bf16
   uint64_t seed = 0;    ///< of parameters, noise and dropout
 };
 

@@ -114,6 +114,10 @@ std::vector<RecipeField> train_fields() {
        at(LAGWISE_AT(train.log_every)), 1},
       {"train.threads", "0: as many as the machine has cores",
        at(LAGWISE_AT(train.threads)), 0, 1025},
+      {.key = "train.precision",
+       .help = "of products and of what is kept for gradients; parameters are f32",
+       .place = at(LAGWISE_AT(train.precision)),
+       .words = {"f32", "bf16"}},
       {"train.seed", "of parameters, noise and dropout", at(LAGWISE_AT(train.seed)), 0},
   };
 }

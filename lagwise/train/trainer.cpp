@@ -15,6 +15,7 @@
 #include "lagwise/core/machine.h"
 #include "lagwise/data/formats/fnv1a.h"
 #include "lagwise/models/model.h"
+#include "lagwise/ops/precision.h"
 #include "lagwise/train/evaluation_mode.h"
 #include "lagwise/train/first_nonfinite.h"
 #include "lagwise/train/memory_needed.h"
@@ -170,6 +171,15 @@ Batch Trainer::next_batch(const Draw& draw, int64_t past) const {
                               past + recipe_.data.length);
 }
 
+/// The loss that is trained on, in the precision of the recipe. Evaluation is in f32.
+Loss Trainer::loss_of(const Batch& batch, int64_t past, const Draw& draw) const {
+  const ops::WithPrecision here(recipe_.train.precision == "bf16"
+                                    ? ops::Precision::bf16
+                                    : ops::Precision::full);
+  return past == 0 ? model_->loss(batch, draw)
+                   : loss_after_past(*model_, batch, recipe_.data.length, draw);
+}
+
 /// The gradients of the sum of losses over all micro-steps.
 bool Trainer::gather(Gradient& gradient) {
   optimiser_->forget_gradients();
@@ -182,9 +192,7 @@ bool Trainer::gather(Gradient& gradient) {
     if (stopped()) return false;
     const int64_t past = past_.multiple(draw) * recipe_.data.length;
     batch = next_batch(draw, past);
-    const Loss loss = past == 0
-                          ? model_->loss(batch, draw)
-                          : loss_after_past(*model_, batch, recipe_.data.length, draw);
+    const Loss loss = loss_of(batch, past, draw);
     gradient.loss += loss.sum.item<double>();
     check(gradient.loss, "the loss");
     loss.sum.backward();

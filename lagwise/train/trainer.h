@@ -77,6 +77,7 @@ class Trainer {
     double norm = 0;
   };
   Batch next_batch(const Draw& draw, int64_t past) const;
+  Loss loss_of(const Batch& batch, int64_t past, const Draw& draw) const;
   bool gather(Gradient& gradient);  // false: stopped on the way
   bool train_step();                // the same
   void finish_step(TrainListener& listener);

@@ -60,6 +60,26 @@ TEST(Trainer, LearnsAndLeavesWhatARunHolds) {
   EXPECT_NEAR(again.value, values.back(), 1e-5);
 }
 
+TEST(Trainer, LearnsAsWellInBf16AndGoesOnAfterAStop) {
+  const TempFolder scratch;
+  Recipe recipe = tiny();
+  recipe.train.steps = 60, recipe.model.dropout = 0;
+  const auto last_loss = [&](const std::string& precision, const std::string& run) {
+    recipe.train.precision = precision;
+    train(recipe, scratch / run);
+    double loss = 0;
+    for (const auto& line : lines(scratch / run))
+      if (line.contains("loss")) loss = line["loss"].get<double>();
+    return loss;
+  };
+  const double full = last_loss("f32", "full"), half = last_loss("bf16", "half");
+  EXPECT_NE(half, full);
+  EXPECT_NEAR(half, full, 0.02 * full);
+
+  train_until(recipe, scratch / "stopped", 25);
+  EXPECT_EQ(last_loss("bf16", "stopped"), half);
+}
+
 /// Puts `now` for `then` wherever it stands in a run's texts.
 void rewrite_run(const std::string& folder, const std::string& then,
                  const std::string& now) {

@@ -71,7 +71,9 @@ const DifferentiablePair kPair = {kOp,
                                   {0, 1, 2, 5, 6, 7, 15},  // q, k, v, lag_bias,
                                   // lag_keys, lag_values, key_bias
                                   2,
-                                  1};
+                                  1,
+                                  2,
+                                  {0, 1, 2}};
 
 ExactGradient backward_meta(const ExactCall& call, const ExactForward&, const Tensor&,
                             const ExactWanted& wanted) {

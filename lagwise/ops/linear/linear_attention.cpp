@@ -90,7 +90,9 @@ const DifferentiablePair kPair = {
     // q, k, v, s, z, decay, q_norm, k_norm, log_scale, log_decay, write_strength
     {0, 1, 2, 3, 4, 8, 10, 11, 14, 19, 20},
     5,
-    3};
+    3,
+    5,
+    {0, 1, 2, 10, 11}};  // q, k, v, q_norm, k_norm
 constexpr size_t kDecayInput = 5, kLogDecayInput = 9;  // places in that list
 
 LinearGradients backward_meta(const LinearCall& call, const LinearForward& saved,

@@ -34,7 +34,8 @@ const DifferentiablePair kPair = {kOp,
                                   {0, 1, 2, 3},  // q, k, query_kernel, key_kernel
                                   2,
                                   2,
-                                  0};
+                                  0,
+                                  {0, 1}};
 
 /// What a call takes, in the order of kSchema.
 struct ConvArguments {

@@ -42,7 +42,8 @@ const DifferentiablePair kPair = {
     {0, 1, 2, 3, 4, 5},  // q, k, frequency, phase, amplitude, constant
     2,
     2,
-    0};
+    0,
+    {0, 1}};
 
 std::vector<int64_t> output_sizes(const SineCall& call, const Tensor& x) {
   return {call.b, call.h, x.size(2), call.width};

@@ -2,8 +2,10 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
 #include <vector>
 
+#include "lagwise/ops/precision.h"
 #include "lagwise/ops/torch/boxed.h"
 #include "lagwise/ops/torch/once_differentiable.h"
 
@@ -26,7 +28,9 @@ struct DifferentiablePair {
   size_t results;              ///< how many there are
   size_t differentiable;       ///< the first of them have gradients, the rest none
   size_t kept = results;       ///< the last of them are saved for the backward pass
-};
+  std::vector<size_t> rows = {};  ///< places of the arguments that are rows by head, as
+                                  ///<   large as activations: computed with and kept
+};                                ///<   as ops/precision.h says
 
 /// Calls the pair's operator, forward or backward: takes its arguments off the stack and
 /// leaves its results.
@@ -59,8 +63,9 @@ struct PairFunction : torch::autograd::Function<PairFunction<kPair>> {
                        arguments[i].toTensor().requires_grad());
     at::AutoDispatchBelowADInplaceOrView below_autograd;
     Stack stack = arguments;
-    call_forward<kPair>(stack);
     Variables results, saved = tensors.vec();
+    if (precision() != Precision::full) round_rows(stack, saved);
+    call_forward<kPair>(stack);
     for (const c10::IValue& x : stack) results.push_back(x.toTensor());
     saved.insert(saved.end(), results.end() - kPair.kept, results.end());
     ctx->save_for_backward(saved);
@@ -93,7 +98,7 @@ struct PairFunction : torch::autograd::Function<PairFunction<kPair>> {
         stack.push_back(x);
         continue;
       }
-      stack.emplace_back(saved[places.size()]);
+      stack.emplace_back(widened(saved[places.size()]));
       places.push_back(i);
     }
     {
@@ -115,6 +120,20 @@ struct PairFunction : torch::autograd::Function<PairFunction<kPair>> {
   }
 
  private:
+  /// Rounds rows before they are computed with, so that the backward pass, which reads
+  /// what is saved, sees the same numbers.
+  static void round_rows(Stack& arguments, Variables& saved) {
+    size_t tensor = 0;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (!arguments[i].isTensor()) continue;
+      at::Tensor& kept = saved[tensor++];
+      if (std::find(kPair.rows.begin(), kPair.rows.end(), i) == kPair.rows.end())
+        continue;
+      kept = in_precision(kept, precision());
+      arguments[i] = widened(kept);
+    }
+  }
+
   static constexpr const char* kTensor = "a saved tensor";
   static bool is_tensor(const c10::IValue& x) {
     return x.isString() && x.toStringRef() == kTensor;
