@@ -18,6 +18,7 @@
 #include "bench/timing.h"
 #include "lagwise/core/machine.h"
 #include "lagwise/core/spec.h"
+#include "lagwise/ops/precision.h"
 #include "lagwise/train/adamw.h"
 
 namespace lagwise::bench {
@@ -25,22 +26,27 @@ namespace {
 
 constexpr int64_t kSines = 5, kWidth = 64;
 
-/// The mean loss of the batch. Every step draws new noise, as training does.
-using MeanLoss = std::function<at::Tensor(const Draw&)>;
+/// What is differentiated: the mean loss of a batch, or their sum and how many there are,
+/// as the trainer has it. Every step draws new noise, as training does.
+struct StepLoss {
+  at::Tensor loss;
+  double count = 1;  ///< gradients are divided by it
+};
+using LossOfDraw = std::function<StepLoss(const Draw&)>;
 
 /// A model in training: ours or a baseline, with the same optimiser.
 class Trainee {
  public:
-  Trainee(MeanLoss loss, std::vector<NamedTensor> parameters)
+  Trainee(LossOfDraw loss, std::vector<NamedTensor> parameters)
       : loss_(std::move(loss)), optimiser_(std::move(parameters)) {}
 
   void step() {
     ++draw_.step;
-    const at::Tensor loss = loss_(draw_);
+    const StepLoss found = loss_(draw_);
     optimiser_.forget_gradients();
-    loss.backward();
-    optimiser_.update({}, draw_.step, 1e-4,
-                      1 / std::max(1.0, optimiser_.gradient_norm()));
+    found.loss.backward();
+    const double norm = optimiser_.gradient_norm() / found.count;
+    optimiser_.update({}, draw_.step, 1e-4, 1 / std::max(1.0, norm) / found.count);
   }
 
   /// The first step; returns what it needs beside parameters and the optimiser's state.
@@ -52,32 +58,35 @@ class Trainee {
   }
 
  private:
-  MeanLoss loss_;
+  LossOfDraw loss_;
   AdamW optimiser_;
   Draw draw_;
 };
 
-Trainee model_trainee(const ModelConfig& config, const Batch& batch) {
+Trainee model_trainee(const ModelConfig& config, const Batch& batch,
+                      ops::Precision precision = ops::Precision::full) {
   const std::shared_ptr<Model> model = make_model(config);
   model->train();
-  const auto loss = [model, batch](const Draw& draw) {
+  const auto loss = [model, batch, precision](const Draw& draw) -> StepLoss {
+    const ops::WithPrecision here(precision);
     const Loss sum = model->loss(batch, draw);
-    return sum.sum / static_cast<double>(sum.count);
+    return {sum.sum, static_cast<double>(sum.count)};
   };
   return {loss, trained_parameters(*model)};
 }
 
 Trainee expert_trainee(const ModelConfig& config, const Batch& batch) {
   const auto model = std::make_shared<ExpertModel>(*make_model(config));
-  return {[model, batch](const Draw&) { return model->loss(batch); },
+  return {[model, batch](const Draw&) -> StepLoss { return {model->loss(batch)}; },
           model->parameters()};
 }
 
-/// What ours is timed against.
+/// What ours is timed against, and in which precision ours then is.
 struct Rival {
   const char* name;
   Trainee (*make)(const ModelConfig& config, const Batch& batch);
   int64_t (*bytes)(const ModelConfig& config, int64_t batch, int64_t n);
+  ops::Precision ours = ops::Precision::full;
 };
 
 constexpr Rival kMaterialised = {"materialised",
@@ -86,6 +95,11 @@ constexpr Rival kMaterialised = {"materialised",
                                  },
                                  plain_step_bytes};
 constexpr Rival kTorchChunked = {"torch_chunked", expert_trainee, expert_step_bytes};
+constexpr Rival kFull = {"f32",
+                         [](const ModelConfig& config, const Batch& batch) {
+                           return model_trainee(config, batch);
+                         },
+                         expert_step_bytes, ops::Precision::bf16};
 
 bool is_spe(const ModelConfig& config) {
   return Spec(config.encoding).name() == "sine_spe";
@@ -137,9 +151,13 @@ class TrainBench {
  private:
   void measure_both(const ModelConfig& config, int64_t batch, int64_t n, int threads,
                     const std::string& name) {
-    if (plan_.only != "rope") measure(config, kMaterialised, batch, n, threads, name);
-    if (plan_.only != "sine_spe")
+    const auto wanted = [&](const char* which) {
+      return plan_.only.empty() || plan_.only == which;
+    };
+    if (wanted("sine_spe")) measure(config, kMaterialised, batch, n, threads, name);
+    if (wanted("rope"))
       measure(with_rope(config), kTorchChunked, batch, n, threads, name);
+    if (wanted("bf16")) measure(with_rope(config), kFull, batch, n, threads, name);
   }
 
   void measure(const ModelConfig& config, const Rival& rival, int64_t batch, int64_t n,
@@ -149,14 +167,15 @@ class TrainBench {
                              config.encoding;
     plan_.progress(what + ", N = " + std::to_string(n));
     BenchRow row;
-    row.name = what, row.direction = "training step";
+    const bool rounds = rival.ours == ops::Precision::bf16;
+    row.name = what, row.direction = rounds ? "training step, bf16" : "training step";
     row.n = n, row.heads = config.heads, row.d = feature_width(config),
     row.e = config.dim / config.heads, row.batch = batch, row.threads = threads;
     row.baseline = rival.name;
 
     const double gflop = 1e-9 * matrix_flops(config) * static_cast<double>(batch * n);
     const Batch data = random_batch(batch, n, config.vocabulary);
-    Trainee ours = model_trainee(config, data);
+    Trainee ours = model_trainee(config, data, rival.ours);
     const Threads our_threads{threads, 1};
     our_threads.set();
     row.extra_bytes = ours.warm_up();

@@ -12,7 +12,7 @@ namespace lagwise::bench {
 struct TrainPlan {
   int threads = 2;
   std::vector<int64_t> lengths = {512, 2048, 8192};
-  std::string only;             ///< of sine_spe, rope; empty: both
+  std::string only;             ///< of sine_spe, rope, bf16; empty: all
   bool quick = false;           ///< one repetition, a sixteenth of every length
   double longest_seconds = 20;  ///< of all repetitions of a row, about
   int64_t most_bytes = 0;       ///< 0: what the machine has left
@@ -49,6 +49,7 @@ double matrix_flops(const ModelConfig& config);
 ///
 ///     materialised   of SineSPE: its codes as tensors (plain_model.h)
 ///     torch_chunked  of RoPE with decay: as an expert writes it (expert_model.h)
+///     f32            of the same, trained in bf16 (ops/precision.h): ours in f32
 ///
 /// A length at which the baseline does not fit into memory gives a row with a note.
 std::vector<BenchRow> run_train_cases(const TrainPlan& plan);

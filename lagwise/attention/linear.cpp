@@ -122,9 +122,8 @@ Parameters LinearAttention::parameters() const {
 }
 
 at::Tensor LinearAttention::add_bias(const at::Tensor& x, Side side) const {
-  const at::Tensor& bias = side == Side::query ? q_bias_ : k_bias_;
-  if (!bias.defined()) return x;
-  return x + bias.unsqueeze(1).to(x.scalar_type());  // [H, 1, D]
+  if (!bias(side).defined()) return x;
+  return x + bias(side).unsqueeze(1).to(x.scalar_type());  // [H, 1, D]
 }
 
 Features LinearAttention::features(const at::Tensor& x, Side side, const Placement& at,

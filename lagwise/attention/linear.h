@@ -77,6 +77,11 @@ class LinearAttention {
   /// q_bias, k_bias [H, D] and norm_gain [H, E], where they were asked for.
   Parameters parameters() const;
 
+  /// [H, D], or undefined.
+  const at::Tensor& bias(Side side) const {
+    return side == Side::query ? q_bias_ : k_bias_;
+  }
+
   /// x [B, H, N, D] with the bias of its side, if there is one.
   at::Tensor add_bias(const at::Tensor& x, Side side) const;
 

@@ -17,7 +17,7 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// sum_j fn(j), where fn(tag, j) gives a vector of terms: two sums at once hide the
-/// latency of an addition. The rest goes by single lanes.
+/// latency of an addition.
 template <class T, class Fn>
 HWY_INLINE T sum_over(int64_t cols, const Fn& fn) {
   const hn::ScalableTag<T> tag;
@@ -28,9 +28,14 @@ HWY_INLINE T sum_over(int64_t cols, const Fn& fn) {
     even = hn::Add(even, fn(tag, j));
     odd = hn::Add(odd, fn(tag, j + lanes));
   }
+  if (j + lanes <= cols) even = hn::Add(even, fn(tag, j)), j += lanes;
   T sum = hn::GetLane(hn::SumOfLanes(tag, hn::Add(even, odd)));
-  const hn::CappedTag<T, 1> one;
-  for (; j < cols; ++j) sum += hn::GetLane(fn(one, j));
+  each_vector<T>(
+      cols,
+      [&](auto few, int64_t at) HWY_ATTR {
+        sum += hn::GetLane(hn::SumOfLanes(few, fn(few, at)));
+      },
+      j);
   return sum;
 }
 
@@ -59,7 +64,8 @@ void norm_rows(MatView<const T> x, MatView<const T> gains, double eps, MatView<T
 
 template <class T>
 void norm_gradient(MatView<const T> x, MatView<const T> gains,
-                   const T* HWY_RESTRICT inv_size, MatView<const T> dy, MatView<T> dx,
+                   const T* HWY_RESTRICT inv_size, MatView<const T> dy,
+                   MatView<const T> start, MatView<T> dx,
                    MatView<T> gain_gradients) noexcept {
   const int64_t cols = x.cols;
   for (int64_t i = 0, group = 0; i < x.rows; ++i) {
@@ -68,7 +74,8 @@ void norm_gradient(MatView<const T> x, MatView<const T> gains,
     if (++group == gains.rows) group = 0;
     const T* HWY_RESTRICT at = x.row(i);
     const T* HWY_RESTRICT up = dy.row(i);
-    T* HWY_RESTRICT to = dx.row(i);
+    const T* const plus = start.data ? start.row(i) : nullptr;
+    T* const to = dx.row(i);
     const T dot = sum_over<T>(cols, [&](auto tag, int64_t j) HWY_ATTR {
       const auto g = hn::Mul(hn::LoadU(tag, up + j), hn::LoadU(tag, gain + j));
       return hn::Mul(g, hn::LoadU(tag, at + j));
@@ -78,9 +85,9 @@ void norm_gradient(MatView<const T> x, MatView<const T> gains,
     each_vector<T>(cols, [&](auto tag, int64_t j) HWY_ATTR {
       const auto v = hn::LoadU(tag, at + j), u = hn::LoadU(tag, up + j);
       const auto ru = hn::Mul(u, hn::Set(tag, r));
-      const auto d =
-          hn::NegMulAdd(v, hn::Set(tag, back), hn::Mul(ru, hn::LoadU(tag, gain + j)));
-      hn::StoreU(d, tag, to + j);
+      const auto base = plus ? hn::LoadU(tag, plus + j) : hn::Zero(tag);
+      const auto along = hn::MulAdd(ru, hn::LoadU(tag, gain + j), base);
+      hn::StoreU(hn::NegMulAdd(v, hn::Set(tag, back), along), tag, to + j);
       const auto sum = hn::MulAdd(ru, v, hn::LoadU(tag, gain_gradient + j));
       hn::StoreU(sum, tag, gain_gradient + j);
     });
@@ -109,9 +116,9 @@ void rms_norm(MatView<const T> x, MatView<const T> gain, double eps, MatView<T> 
 }
 template <class T>
 void rms_norm_gradient(MatView<const T> x, MatView<const T> gain, const T* inv_size,
-                       MatView<const T> dy, MatView<T> dx,
+                       MatView<const T> dy, MatView<const T> start, MatView<T> dx,
                        MatView<T> gain_gradient) noexcept {
-  chosen<T, rms_norm_gradient<T>>(x, gain, inv_size, dy, dx, gain_gradient);
+  chosen<T, rms_norm_gradient<T>>(x, gain, inv_size, dy, start, dx, gain_gradient);
 }
 
 LAGWISE_INSTANTIATE(rms_norm)

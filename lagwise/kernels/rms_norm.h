@@ -20,11 +20,14 @@ void rms_norm(MatView<const T> x, MatView<const T> gain, double eps, MatView<T> 
 
 /// The chain rule through it, with u = dy gain:
 ///
-///     dx_i = r_i (u_i - x_i r_i^2 mean_j u_ij x_ij)
+///     dx_i = start_i + r_i (u_i - x_i r_i^2 mean_j u_ij x_ij)
 ///     gain_gradient_gj += sum over rows i of group g of dy_ij x_ij r_i
+///
+/// start: what x gets from elsewhere, such as a residual path; without data 0. It may be
+/// dx itself.
 template <class T>
 void rms_norm_gradient(MatView<const T> x, MatView<const T> gain, const T* inv_size,
-                       MatView<const T> dy, MatView<T> dx,
+                       MatView<const T> dy, MatView<const T> start, MatView<T> dx,
                        MatView<T> gain_gradient) noexcept;
 
 }  // namespace lagwise::kernels

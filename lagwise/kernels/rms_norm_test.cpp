@@ -65,10 +65,17 @@ void expect_reference(int64_t rows, int64_t cols, int64_t groups, double toleran
     Mat<T> y(rows, cols, nan), dx(rows, cols, nan), dgain(groups, cols, T{0});
     std::vector<T> r(static_cast<size_t>(rows), nan);
     rms_norm<T>(x.view(), gain.view(), kEps, y.view(), r.data());
-    rms_norm_gradient<T>(x.view(), gain.view(), r.data(), dy.view(), dx.view(),
+    rms_norm_gradient<T>(x.view(), gain.view(), r.data(), dy.view(), {}, dx.view(),
                          dgain.view());
     expect_close(y, want.y, tolerance);
     expect_close(dx, want.dx, tolerance, tolerance * want.steepest);
+    Mat<T> on_top = dx, unused(groups, cols, T{0});
+    rms_norm_gradient<T>(x.view(), gain.view(), r.data(), dy.view(), on_top.view(),
+                         on_top.view(), unused.view());
+    Mat<double> twice = want.dx;
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < cols; ++j) twice(i, j) *= 2;
+    expect_close(on_top, twice, tolerance, 2 * tolerance * want.steepest);
     expect_close(dgain, want.dgain, tolerance);
   });
 }
@@ -96,11 +103,11 @@ TEST(RmsNorm, AddsToTheGradientOfTheGain) {
   Mat<double> y(4, 11), dx(4, 11), whole(1, 11, 0.0), parts(1, 11, 0.0);
   std::vector<double> r(4);
   rms_norm<double>(x.view(), gain.view(), kEps, y.view(), r.data());
-  rms_norm_gradient<double>(x.view(), gain.view(), r.data(), dy.view(), dx.view(),
+  rms_norm_gradient<double>(x.view(), gain.view(), r.data(), dy.view(), {}, dx.view(),
                             whole.view());
   for (const int64_t begin : {0, 2})
     rms_norm_gradient<double>(x.view().slice(begin, begin + 2), gain.view(),
-                              r.data() + begin, dy.view().slice(begin, begin + 2),
+                              r.data() + begin, dy.view().slice(begin, begin + 2), {},
                               dx.view().slice(begin, begin + 2), parts.view());
   expect_close(parts, whole, 1e-14);
 }

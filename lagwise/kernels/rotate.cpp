@@ -8,6 +8,7 @@
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
 #include "lagwise/kernels/simd/dispatch.h"
+#include "lagwise/kernels/simd/each_vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {
@@ -76,18 +77,13 @@ HWY_INLINE void add_gradient(D d, const T* HWY_RESTRICT x, const T* HWY_RESTRICT
 template <Pairs kPairs, bool kOpposite, class T>
 HWY_NOINLINE void rotate_rows(MatView<const T> x, MatView<const T> table,
                               MatView<T> y) {
-  const hn::ScalableTag<T> lanes;
-  const hn::CappedTag<T, 1> one;
-  const auto width = static_cast<int64_t>(hn::Lanes(lanes));
   const int64_t planes = table.cols / 2;
   for (int64_t i = 0; i < x.rows; ++i) {
     const T *const from = x.row(i), *const turn = table.row(i);
     T* const to = y.row(i);
-    int64_t j = 0;
-    for (; j + width <= planes; j += width)
-      turn_planes<kPairs, kOpposite>(lanes, from, turn, j, planes, to);
-    for (; j < planes; ++j)
-      turn_planes<kPairs, kOpposite>(one, from, turn, j, planes, to);
+    each_vector<T>(planes, [&](auto tag, int64_t j) HWY_ATTR {
+      turn_planes<kPairs, kOpposite>(tag, from, turn, j, planes, to);
+    });
     std::copy(from + 2 * planes, from + x.cols, to + 2 * planes);
   }
 }
@@ -95,19 +91,12 @@ HWY_NOINLINE void rotate_rows(MatView<const T> x, MatView<const T> table,
 template <Pairs kPairs, bool kOpposite, class T>
 HWY_NOINLINE void gradient_rows(MatView<const T> x, MatView<const T> g,
                                 MatView<T> d_table) {
-  const hn::ScalableTag<T> lanes;
-  const hn::CappedTag<T, 1> one;
-  const auto width = static_cast<int64_t>(hn::Lanes(lanes));
   const int64_t planes = d_table.cols / 2;
-  for (int64_t i = 0; i < x.rows; ++i) {
-    int64_t j = 0;
-    for (; j + width <= planes; j += width)
-      add_gradient<kPairs, kOpposite>(lanes, x.row(i), g.row(i), j, planes,
+  for (int64_t i = 0; i < x.rows; ++i)
+    each_vector<T>(planes, [&](auto tag, int64_t j) HWY_ATTR {
+      add_gradient<kPairs, kOpposite>(tag, x.row(i), g.row(i), j, planes,
                                       d_table.row(i));
-    for (; j < planes; ++j)
-      add_gradient<kPairs, kOpposite>(one, x.row(i), g.row(i), j, planes,
-                                      d_table.row(i));
-  }
+    });
 }
 
 template <class T>

@@ -101,6 +101,10 @@ class LinearMixer : public Mixer {
 
   MemoryOptions memory() const override { return attention_.memory(); }
 
+  RowBias row_bias() const override {
+    return {attention_.bias(Side::query), attention_.bias(Side::key)};
+  }
+
   at::Tensor mix(const HeadRows& rows, const Pass& pass) const override {
     const Joined x = join(rows, pass);
     if (!by_lag()) return attention_.attend(x.inputs);
@@ -270,8 +274,7 @@ class LinearMixer : public Mixer {
     to.lengths = pass.lengths, to.key_lengths = pass.key_lengths;
     if (to.key_lengths.defined() && !to.lengths.defined())
       to.lengths = at::full({rows.q.size(0)}, rows.q.size(2), at::kLong);
-    const at::Tensor q = attention_.add_bias(rows.q, Side::query);
-    const at::Tensor k = attention_.add_bias(rows.k, Side::key);
+    const at::Tensor &q = rows.q, &k = rows.k;
     const auto features = [&](const at::Tensor& of, Side side) {
       return attention_.features(of, side, pass.at, directions);
     };

@@ -27,6 +27,11 @@ struct HeadRows {
   at::Tensor write_strength = {};  ///< [B, H, M], where memory().rewrites
 };
 
+/// What a mixer wants added to the queries and keys it gets; undefined: nothing.
+struct RowBias {
+  at::Tensor q, k;  ///< [H, D]
+};
+
 /// Where positions and attention meet: one attention of one layer, joined with one
 /// encoding. It takes projected rows and mixes them along the sequence.
 class Mixer {
@@ -39,6 +44,9 @@ class Mixer {
   /// What the deviation of the projection to queries is multiplied by at first, so that
   /// scores of unit rows begin with deviation 1.
   virtual double query_gain() const { return 1; }
+
+  /// Added by the layer, for which it is part of a projection's bias.
+  virtual RowBias row_bias() const { return {}; }
 
   /// What it asks of the layer around it: gates, convolutions.
   virtual MemoryOptions memory() const { return {}; }

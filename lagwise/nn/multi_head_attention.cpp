@@ -92,22 +92,39 @@ at::Tensor MultiHeadAttention::join(const at::Tensor& heads, const at::Tensor& x
 /// Projected and convolved rows by head, with the gates of the input y of the keys.
 HeadRows MultiHeadAttention::rows_of(const at::Tensor& q, const at::Tensor& k,
                                      const at::Tensor& v, const at::Tensor& y) const {
-  HeadRows rows{split(q), split(k), split(v)};
+  const RowBias bias = mixer_->row_bias();
+  const auto with = [&](const at::Tensor& rows, const at::Tensor& add) {
+    return q_conv_ && add.defined() ? rows + add.flatten() : rows;
+  };
+  HeadRows rows{split(with(q, bias.q)), split(with(k, bias.k)), split(v)};
   if (forget_) rows.log_decay = forget_->forward(y);
   if (write_) rows.write_strength = write_->forward(y);
   return rows;
 }
 
+/// Those of a projection. What the mixer wants added to its rows joins the bias, unless
+/// they are convolved first.
+ops::DenseWeights MultiHeadAttention::weights_of(const LinearLayer& projection,
+                                                 const at::Tensor& row_bias) const {
+  ops::DenseWeights weights = projection.weights();
+  if (row_bias.defined() && !q_conv_)
+    weights.bias = weights.bias + row_bias.flatten().to(weights.bias.scalar_type());
+  return weights;
+}
+
 /// Queries of x, keys and values of y: of one input they are one step of the graph.
 MultiHeadAttention::Projected MultiHeadAttention::project(
     const at::Tensor& x, const at::Tensor& y, const ops::InputNorm& norm) const {
+  const RowBias bias = mixer_->row_bias();
+  const auto query = weights_of(*q_proj_, bias.q), key = weights_of(*k_proj_, bias.k);
+  const ops::DenseWeights value = v_proj_->weights();
   if (!x.is_same(y)) {
-    const auto heard = ops::dense_each(y, {k_proj_->weights(), v_proj_->weights()});
-    return {ops::dense_each(x, {q_proj_->weights()}, norm)[0], heard[0], heard[1]};
+    const auto heard = ops::dense_each(y, {key, value}).y;
+    const auto asking = ops::dense_each(x, {query}, norm);
+    return {asking.y[0], heard[0], heard[1], asking.x};
   }
-  const auto all = ops::dense_each(
-      x, {q_proj_->weights(), k_proj_->weights(), v_proj_->weights()}, norm);
-  return {all[0], all[1], all[2]};
+  const auto all = ops::dense_each(x, {query, key, value}, norm);
+  return {all.y[0], all.y[1], all.y[2], all.x};
 }
 
 at::Tensor MultiHeadAttention::forward(const at::Tensor& x, const at::Tensor& y,
@@ -121,10 +138,10 @@ at::Tensor MultiHeadAttention::forward(const at::Tensor& x, const at::Tensor& y,
                             const at::Tensor& rows) {
     return convolution ? convolution->forward(rows) : rows;
   };
-  const auto [q, k, v] = project(x, y, norm);
+  const auto [q, k, v, same_x] = project(x, y, norm);
   const HeadRows rows =
       rows_of(convolved(q_conv_, q), convolved(k_conv_, k), convolved(v_conv_, v), y);
-  return join(mixer_->mix(rows, pass), x, start);
+  return join(mixer_->mix(rows, pass), x, start.is_same(x) ? same_x : start);
 }
 
 std::unique_ptr<AttentionState> MultiHeadAttention::start(int64_t batch) const {
@@ -142,16 +159,19 @@ at::Tensor MultiHeadAttention::extend(AttentionState& state, const at::Tensor& x
                              const at::Tensor& rows, at::Tensor& recent) {
     return convolution ? convolution->extend(recent, rows, pass.lengths) : rows;
   };
-  const auto [q, k, v] = project(x, x, norm);
+  const auto [q, k, v, same_x] = project(x, x, norm);
   const HeadRows rows = rows_of(convolved(q_conv_, q, state.recent_q),
                                 convolved(k_conv_, k, state.recent_k),
                                 convolved(v_conv_, v, state.recent_v), x);
-  return join(mixer_->extend(*state.mixer, rows, pass), x, start);
+  return join(mixer_->extend(*state.mixer, rows, pass), x,
+              start.is_same(x) ? same_x : start);
 }
 
 std::unique_ptr<MixerState> MultiHeadAttention::listen(const at::Tensor& y,
                                                        const Pass& pass) const {
-  return mixer_->listen(split(k_proj_->forward(y)), split(v_proj_->forward(y)), pass);
+  const auto heard = ops::dense_each(
+      y, {weights_of(*k_proj_, mixer_->row_bias().k), v_proj_->weights()});
+  return mixer_->listen(split(heard.y[0]), split(heard.y[1]), pass);
 }
 
 at::Tensor MultiHeadAttention::ask(const MixerState& heard, const at::Tensor& x,
@@ -159,7 +179,8 @@ at::Tensor MultiHeadAttention::ask(const MixerState& heard, const at::Tensor& x,
                                    const at::Tensor& start) const {
   if (gates() && norm.gain.defined())
     return ask(heard, ops::rms_norm(x, norm.gain, norm.eps), pass, {}, start);
-  const at::Tensor q = ops::dense_each(x, {q_proj_->weights()}, norm)[0];
+  const ops::DenseWeights query = weights_of(*q_proj_, mixer_->row_bias().q);
+  const at::Tensor q = ops::dense_each(x, {query}, norm).y[0];
   return join(mixer_->ask(heard, split(q), pass), x, start);
 }
 

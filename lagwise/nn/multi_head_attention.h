@@ -67,9 +67,12 @@ class MultiHeadAttention : public torch::nn::Module {
  private:
   struct Projected {
     at::Tensor q, k, v;  // [B, N, H W]
+    at::Tensor x;        // what was projected, to go on with past it
   };
   Projected project(const at::Tensor& x, const at::Tensor& y,
                     const ops::InputNorm& norm) const;
+  ops::DenseWeights weights_of(const LinearLayer& projection,
+                               const at::Tensor& row_bias) const;
   bool gates() const { return forget_ || write_ || gate_proj_; }
   void make_projections(const AttentionConfig& config, const HeadShape& shape,
                         Initial& initial);

@@ -62,19 +62,23 @@ Pass pass_over(const Tensor& scores, const Tensor& targets, bool wants_gradient)
   return pass;
 }
 
-/// Gives the sum of losses its gradient, which the pass has computed already.
+/// Gives the sum of losses its gradient, which the pass has computed already and which is
+/// all that is kept: the scores may go.
 struct SumFunction : torch::autograd::Function<SumFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& scores, const Tensor& sum,
                         const Tensor& gradient) {
-    ctx->save_for_backward({scores});
-    ctx->saved_data["gradient"] = gradient;
+    ctx->saved_data["gradient"] = gradient.view(scores.sizes());
     return sum;
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const Tensor scores = ctx->get_saved_variables()[0];
     const Tensor gradient = ctx->saved_data["gradient"].toTensor();
-    const Tensor d_scores = (gradient * grads[0].detach()).view(scores.sizes());
-    return once_differentiable(kOp, {scores, grads[0]}, {d_scores, Tensor(), Tensor()});
+    const Tensor up = grads[0].detach();
+    const bool plain = up.item<double>() == 1;  // the sum itself is what is trained on
+    // The gradient depends on scores, which are not here any more: in their place stands
+    // something that can be differentiated by.
+    const Tensor scores = at::empty({0}, gradient.options()).set_requires_grad(true);
+    return once_differentiable(kOp, {scores, grads[0]},
+                               {plain ? gradient : gradient * up, Tensor(), Tensor()});
   }
 };
 

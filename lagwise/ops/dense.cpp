@@ -99,6 +99,8 @@ struct DenseEachFunction : torch::autograd::Function<DenseEachFunction> {
     variable_list results;
     for (size_t i = 2; i < tensors.size(); i += 2)
       results.push_back(plain(x, {tensors[i], or_none(tensors[i + 1])}, {}));
+    results.push_back(tensors[0]);
+    ctx->set_materialize_grads(false);
     return results;
   }
 
@@ -115,7 +117,8 @@ struct DenseEachFunction : torch::autograd::Function<DenseEachFunction> {
       const Tensor rows = in_precision(dense_rows(norm.y), precision);
       const bool wants_rows = ctx->needs_input_grad(0) || ctx->needs_input_grad(1);
       Tensor d_rows;
-      for (size_t i = 0; i < grads.size(); ++i) {
+      const Tensor past = grads.back().defined() ? grads.back().contiguous() : Tensor();
+      for (size_t i = 0; i + 1 < grads.size(); ++i) {
         if (!grads[i].defined()) continue;
         const size_t at = 2 * i + 2;
         const Tensor dy = in_precision(dense_rows(grads[i]), precision);
@@ -132,11 +135,15 @@ struct DenseEachFunction : torch::autograd::Function<DenseEachFunction> {
         results[at] = to.weight, results[at + 1] = to.bias;
       }
       if (d_rows.defined() && norm.inv_size.defined()) {
-        const RmsGradients through = rms_backward(
-            x.contiguous(), gain.contiguous(), norm.inv_size, d_rows.view(x.sizes()));
+        const RmsGradients through =
+            rms_backward(x.contiguous(), gain.contiguous(), norm.inv_size,
+                         d_rows.view(x.sizes()), past);
         results[0] = through.x, results[1] = through.gain;
       } else if (d_rows.defined()) {
         results[0] = d_rows.view(x.sizes());
+        if (past.defined()) results[0] = results[0] + past;
+      } else {
+        results[0] = past;
       }
     }
     variable_list inputs = saved;
@@ -162,27 +169,30 @@ Tensor dense(const Tensor& x, const Tensor& weight, const Tensor& bias,
   });
 }
 
-std::vector<Tensor> dense_each(const Tensor& x, const std::vector<DenseWeights>& layers,
-                               const InputNorm& norm) {
+DenseEach dense_each(const Tensor& x, const std::vector<DenseWeights>& layers,
+                     const InputNorm& norm) {
   check_norm(kOp, x, norm);
   const Tensor none = at::empty({0}, x.options().requires_grad(false));
   const auto or_empty = [&](const Tensor& t) { return t.defined() ? t : none; };
-  std::vector<Tensor> tensors = {x, or_empty(norm.gain)}, results;
+  std::vector<Tensor> tensors = {x, or_empty(norm.gain)};
   for (const DenseWeights& layer : layers) {
     check_dense(kOp, x, layer, {});
     tensors.push_back(layer.weight);
     tensors.push_back(or_empty(layer.bias));
   }
+  DenseEach results;
   if (x.numel() == 0 || !wants_graph(tensors)) {
     const Tensor rows = norm.gain.defined() ? rms_norm(x, norm.gain, norm.eps) : x;
     for (const DenseWeights& layer : layers)
-      results.push_back(dense(rows, layer.weight, layer.bias));
+      results.y.push_back(dense(rows, layer.weight, layer.bias));
+    results.x = x;
     return results;
   }
   const variable_list all = DenseEachFunction::apply(at::TensorList(tensors), norm.eps);
   for (size_t i = 0; i < layers.size(); ++i)
-    results.push_back(
+    results.y.push_back(
         recorded("lagwise::dense", x, layers[i].weight, [&] { return all[i]; }));
+  results.x = all.back();
   return results;
 }
 

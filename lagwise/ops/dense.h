@@ -29,18 +29,23 @@ struct InputNorm {
   double eps = 0;
 };
 
-/// Several layers of the same input, such as queries, keys and values: y_l of each, of x
-/// or of norm(x). The gradient of x is summed by the products themselves; the normed
-/// rows are not kept but computed anew in the backward pass.
-std::vector<at::Tensor> dense_each(const at::Tensor& x,
-                                   const std::vector<DenseWeights>& layers,
-                                   const InputNorm& norm = {});
+/// Several layers of the same input, such as queries, keys and values.
+struct DenseEach {
+  std::vector<at::Tensor> y;  ///< of each layer, of x or of norm(x)
+  at::Tensor x;               ///< x itself, to go on with past the layers
+};
+
+/// The gradient of x is summed by the products themselves, and what comes back through
+/// DenseEach::x is added in the same pass; the normed rows are not kept but computed anew
+/// in the backward pass.
+DenseEach dense_each(const at::Tensor& x, const std::vector<DenseWeights>& layers,
+                     const InputNorm& norm = {});
 
 /// Two layers with GELU between, as one step of the graph:
 ///
 ///     y = start + gelu(norm(x) W_in^T + b_in) W_out^T + b_out
 ///
-/// Keeps x and the numbers before GELU; those after the norm and after GELU are computed
+/// Where start is x, their gradients are one. Keeps x and the numbers before GELU; those after the norm and after GELU are computed
 /// anew in the backward pass, a few rows at a time. Shapes as of `dense`.
 at::Tensor feed_forward(const at::Tensor& x, const DenseWeights& in,
                         const DenseWeights& out, const at::Tensor& start = {},

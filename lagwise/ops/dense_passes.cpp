@@ -9,6 +9,7 @@
 
 #include "lagwise/ops/matrix_product.h"
 #include "lagwise/ops/parallel/pieces.h"
+#include "lagwise/ops/parallel/sums_in_order.h"
 
 namespace lagwise::ops {
 
@@ -87,8 +88,7 @@ RangeSums::RangeSums(const at::Tensor& to, int64_t ranges) : to_(to) {
 }
 
 void RangeSums::add_up() const {
-  if (!more_.defined()) return;
-  for (int64_t i = 0; i < more_.size(0); ++i) to_.add_(more_[i].view(to_.sizes()));
+  if (more_.defined()) add_in_order(more_, to_);
 }
 
 /// Cut into ranges of rows and of outputs. A range of outputs reads all of x, one of rows

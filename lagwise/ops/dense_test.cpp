@@ -154,14 +154,33 @@ TEST(Dense, ServesSeveralLayersOfOneInput) {
   const auto both = [&](const Tensor& u, const Tensor& v) {
     return at::cat({u.tanh(), v}, -1);
   };
-  const auto got = dense_each(x, {{w0, b0}, {w1, {}}});
+  const auto got = dense_each(x, {{w0, b0}, {w1, {}}}).y;
   expect_equal(both(got[0], got[1]), both(at::linear(x, w0, b0), at::linear(x, w1)),
                {x, w0, b0, w1}, 1e-10);
   // What nobody uses has no gradient.
-  const auto again = dense_each(x, {{w0, b0}, {w1, {}}});
+  const auto again = dense_each(x, {{w0, b0}, {w1, {}}}).y;
   expect_equal(again[1], at::linear(x, w1), {x, w1}, 1e-10);
   EXPECT_TRUE(
-      dense_each(x.detach(), {{w0.detach(), b0.detach()}})[0].equal(dense(x, w0, b0)));
+      dense_each(x.detach(), {{w0.detach(), b0.detach()}}).y[0].equal(dense(x, w0, b0)));
+}
+
+TEST(Dense, LetsItsInputPassBy) {
+  at::manual_seed(11);
+  const double eps = 1e-5;
+  const Tensor x = random({2, 70, 6}), gain = random({6}), w = random({4, 6});
+  const auto around = [](const Tensor& y, const Tensor& past) {
+    return at::cat({y.tanh(), past.square()}, -1);
+  };
+  const auto plain = dense_each(x, {{w, {}}});
+  expect_equal(around(plain.y[0], plain.x), around(at::linear(x, w), x), {x, w}, 1e-10);
+  const Tensor normed = x * at::rsqrt(x.square().mean(-1, true) + eps) * gain;
+  const auto got = dense_each(x, {{w, {}}}, {gain, eps});
+  expect_equal(around(got.y[0], got.x), around(at::linear(normed, w), x), {x, gain, w},
+               1e-8);
+  // Past the layers alone, or through them alone.
+  const auto past = dense_each(x, {{w, {}}}, {gain, eps});
+  expect_equal(past.x.square(), x.square(), {x}, 1e-12);
+  EXPECT_TRUE(dense_each(x.detach(), {{w.detach(), {}}}).x.equal(x));
 }
 
 TEST(FeedForward, IsTwoLayersWithGeluBetween) {
@@ -179,6 +198,11 @@ TEST(FeedForward, IsTwoLayersWithGeluBetween) {
       EXPECT_TRUE(
           at::allclose(feed_forward(x, {w0, b0}, {w1, b1}, start), want, 1e-9, 1e-9));
     }
+  const Tensor x = random({7, 5}), w0 = random({11, 5}), b0 = random({11}),
+               w1 = random({5, 11}), b1 = random({5});
+  expect_equal(feed_forward(x, {w0, b0}, {w1, b1}, x),
+               x + at::linear(at::gelu(at::linear(x, w0, b0)), w1, b1),
+               {x, w0, b0, w1, b1}, 1e-9);
 }
 
 TEST(Dense, NormsItsInputIfAsked) {
@@ -190,7 +214,7 @@ TEST(Dense, NormsItsInputIfAsked) {
     const auto normed = [&] {
       return x * at::rsqrt(x.square().mean(-1, true) + eps) * gain;
     };
-    const auto got = dense_each(x, {{w0, b0}, {w1, {}}}, {gain, eps});
+    const auto got = dense_each(x, {{w0, b0}, {w1, {}}}, {gain, eps}).y;
     expect_equal(
         at::cat({got[0].tanh(), got[1]}, -1),
         at::cat({at::linear(normed(), w0, b0).tanh(), at::linear(normed(), w1)}, -1),
@@ -201,7 +225,7 @@ TEST(Dense, NormsItsInputIfAsked) {
                  x + at::linear(at::gelu(at::linear(normed(), v0, c0)), v1, c1),
                  {x, gain, v0, c0, v1, c1}, 1e-8);
     const at::NoGradGuard no_graph;
-    EXPECT_TRUE(at::allclose(dense_each(x, {{w0, b0}}, {gain, eps})[0], got[0]));
+    EXPECT_TRUE(at::allclose(dense_each(x, {{w0, b0}}, {gain, eps}).y[0], got[0]));
     EXPECT_TRUE(
         at::allclose(feed_forward(x, {v0, c0}, {v1, c1}, x, {gain, eps}),
                      x + at::linear(at::gelu(at::linear(normed(), v0, c0)), v1, c1)));

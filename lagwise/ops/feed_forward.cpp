@@ -195,6 +195,7 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
                         const c10::optional<Tensor>& gain, double eps) {
     ctx->save_for_backward({x, in_weight, out_weight, gain.value_or(Tensor())});
     ctx->saved_data["started"] = start.has_value();
+    ctx->saved_data["residual"] = start.has_value() && start->is_same(x);
     ctx->saved_data["eps"] = eps;
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const auto [h, y] = plain(x, {in_weight, in_bias}, {out_weight, out_bias},
@@ -207,7 +208,8 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
     const auto saved = ctx->get_saved_variables();
     const Tensor &x = saved[0], &gain = saved[3];
     const Tensor h = ctx->saved_data["h"].toTensor();
-    const bool started = ctx->saved_data["started"].toBool();
+    const bool residual = ctx->saved_data["residual"].toBool();
+    const bool started = ctx->saved_data["started"].toBool() && !residual;
     Gradients to;
     RmsGradients through;
     {
@@ -219,9 +221,12 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
       to = both_backwards(factor(dense_rows(norm.y)), h, factor(dense_rows(grads[0])),
                           factor(saved[1]), factor(saved[2]));
       through.x = to.rows.view(x.sizes());
+      const Tensor past = residual ? grads[0].contiguous() : Tensor();
       if (gain.defined())
-        through =
-            rms_backward(x.contiguous(), gain.contiguous(), norm.inv_size, through.x);
+        through = rms_backward(x.contiguous(), gain.contiguous(), norm.inv_size,
+                               through.x, past);
+      else if (residual)
+        through.x += past;
     }
     return once_differentiable(
         kOp, {x, saved[1], saved[2], gain, grads[0]},

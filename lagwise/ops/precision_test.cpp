@@ -142,7 +142,7 @@ std::vector<Tensor> block_passes(int threads) {
   const DenseWeights in{random({128, 32}), random({128})},
       out{random({32, 128}), random({32})};
   const InputNorm norm{gain, 1e-5};
-  const auto each = dense_each(x, {a, b}, norm);
+  const auto each = dense_each(x, {a, b}, norm).y;
   const Tensor y = feed_forward(x, in, out, x, norm);
   const Tensor sum = (each[0] * v).sum() + each[1].sum() + (y * v).sum();
   std::vector<Tensor> all = torch::autograd::grad(

@@ -2,7 +2,6 @@
 
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
-#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
@@ -10,6 +9,7 @@
 #include <algorithm>
 
 #include "lagwise/kernels/rms_norm.h"
+#include "lagwise/ops/parallel/sums_in_order.h"
 
 namespace lagwise::ops {
 namespace {
@@ -66,7 +66,7 @@ RmsForward rms_forward(const Tensor& x, const Tensor& gain, double eps) {
 
 /// Each piece sums its own rows; the pieces are summed in their order.
 RmsGradients rms_backward(const Tensor& x, const Tensor& gain, const Tensor& r,
-                          const Tensor& dy) {
+                          const Tensor& dy, const Tensor& start) {
   const int64_t rows = r.size(0), cols = gain.size(-1), groups = groups_of(gain);
   const int64_t piece = rows_of_piece(rows, cols, groups);
   const Tensor dx = at::empty_like(x);
@@ -74,16 +74,18 @@ RmsGradients rms_backward(const Tensor& x, const Tensor& gain, const Tensor& r,
       at::zeros({(rows + piece - 1) / piece, groups, cols}, x.options());
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "rms_norm", [&] {
     in_pieces(rows, piece, [&](int64_t i, int64_t begin, int64_t end) {
+      MatView<const scalar_t> from{};
+      if (start.defined()) from = rows_of<const scalar_t>(start).slice(begin, end);
       kernels::rms_norm_gradient<scalar_t>(
           rows_of<const scalar_t>(x).slice(begin, end), rows_of<const scalar_t>(gain),
           r.data_ptr<scalar_t>() + begin, rows_of<const scalar_t>(dy).slice(begin, end),
-          rows_of<scalar_t>(dx).slice(begin, end),
+          from, rows_of<scalar_t>(dx).slice(begin, end),
           rows_of<scalar_t>(sums).slice(i * groups, (i + 1) * groups));
     });
   });
-  Tensor dgain = at::zeros({groups, cols}, x.options());
-  for (int64_t i = 0; i < sums.size(0); ++i) dgain += sums[i];
-  return {dx, dgain.view(gain.sizes())};
+  const Tensor dgain = at::zeros(gain.sizes(), x.options());
+  add_in_order(sums, dgain);
+  return {dx, dgain};
 }
 
 }  // namespace lagwise::ops

@@ -14,6 +14,7 @@
 #include "lagwise/kernels/rotate.h"
 #include "lagwise/ops/parallel/heads.h"
 #include "lagwise/ops/torch/once_differentiable.h"
+#include "lagwise/ops/torch/rows_first.h"
 
 namespace lagwise::ops {
 namespace {
@@ -126,7 +127,7 @@ Tensor rotate_cpu(const Tensor& x_in, const Tensor& table_in, c10::string_view l
   check_alike(x_in, table_in, "table");
   const Pairs pairs = read_layout(layout);
   const Tensor x = side_by_side(x_in), table = side_by_side(table_in);
-  Tensor y = at::empty(x.sizes(), x.options());
+  Tensor y = empty_in_order(x);
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "rotate", [&] {
     rotate_heads<scalar_t>(x, table, pairs, opposite, y);
   });
@@ -138,7 +139,7 @@ Tensor rotate_meta(const Tensor& x, const Tensor& table, c10::string_view layout
   check(x, table.sizes());
   check_alike(x, table, "table");
   read_layout(layout);
-  return at::empty(x.sizes(), x.options());
+  return empty_in_order(x);
 }
 
 Tensor table_gradient_cpu(const Tensor& x_in, const Tensor& g_in,

@@ -68,8 +68,9 @@ void add_train_bench(CLI::App& bench) {
       ->delimiter(',')
       ->check(whole_number(16, 65536))
       ->capture_default_str();
-  verb->add_option("--only", flags->only, "Measure models with one encoding alone")
-      ->check(CLI::IsMember({"sine_spe", "rope"}));
+  verb->add_option("--only", flags->only,
+                   "Measure models with one encoding alone, or bf16 against f32")
+      ->check(CLI::IsMember({"sine_spe", "rope", "bf16"}));
   verb->callback([flags] { run_train_bench(*flags); });
 }
 
