@@ -45,37 +45,54 @@ HWY_INLINE Normal<double> normal_at(double x) {
           0.39894228040143267794 * std::exp(-0.5 * x * x)};
 }
 
-void gelu_of(const float* x, int64_t count, float* y) noexcept {
-  each_vector<float>(count, [&](auto tag, int64_t i) HWY_ATTR {
-    const auto at = hn::LoadU(tag, x + i);
-    hn::StoreU(hn::Mul(at, normal_at(tag, at).below), tag, y + i);
+void gelu_row(const float* x, const float* bias, int64_t cols, float* y) noexcept {
+  each_vector<float>(cols, [&](auto tag, int64_t j) HWY_ATTR {
+    const auto at = hn::Add(hn::LoadU(tag, x + j), hn::LoadU(tag, bias + j));
+    hn::StoreU(hn::Mul(at, normal_at(tag, at).below), tag, y + j);
   });
 }
-void gelu_of(const double* x, int64_t count, double* y) noexcept {
-  for (int64_t i = 0; i < count; ++i) y[i] = x[i] * normal_at(x[i]).below;
+void gelu_row(const double* x, const double* bias, int64_t cols, double* y) noexcept {
+  for (int64_t j = 0; j < cols; ++j) {
+    const double at = x[j] + bias[j];
+    y[j] = at * normal_at(at).below;
+  }
 }
 
-void gradient_of(const float* x, const float* dy, int64_t count, float* y,
-                 float* dx) noexcept {
-  each_vector<float>(count, [&](auto tag, int64_t i) HWY_ATTR {
-    const auto at = hn::LoadU(tag, x + i), up = hn::LoadU(tag, dy + i);
+void gradient_row(const float* x, const float* bias, const float* dy, int64_t cols,
+                  float* y, float* dx) noexcept {
+  each_vector<float>(cols, [&](auto tag, int64_t j) HWY_ATTR {
+    const auto at = hn::Add(hn::LoadU(tag, x + j), hn::LoadU(tag, bias + j));
+    const auto up = hn::LoadU(tag, dy + j);
     const auto normal = normal_at(tag, at);
-    hn::StoreU(hn::Mul(at, normal.below), tag, y + i);
+    hn::StoreU(hn::Mul(at, normal.below), tag, y + j);
     const auto slope = hn::MulAdd(at, normal.density, normal.below);
-    hn::StoreU(hn::Mul(up, slope), tag, dx + i);
+    hn::StoreU(hn::Mul(up, slope), tag, dx + j);
   });
 }
-void gradient_of(const double* x, const double* dy, int64_t count, double* y,
-                 double* dx) noexcept {
-  for (int64_t i = 0; i < count; ++i) {
-    const Normal<double> normal = normal_at(x[i]);
-    y[i] = x[i] * normal.below;
-    dx[i] = dy[i] * (normal.below + x[i] * normal.density);
+void gradient_row(const double* x, const double* bias, const double* dy, int64_t cols,
+                  double* y, double* dx) noexcept {
+  for (int64_t j = 0; j < cols; ++j) {
+    const double at = x[j] + bias[j];
+    const Normal<double> normal = normal_at(at);
+    y[j] = at * normal.below;
+    dx[j] = dy[j] * (normal.below + at * normal.density);
   }
 }
 
 template <class T>
-constexpr Kernels<gelu<T>, gelu_gradient<T>> kKernels = {{gelu_of}, {gradient_of}};
+void gelu_of(MatView<const T> x, const T* bias, MatView<T> y) noexcept {
+  for (int64_t i = 0; i < x.rows; ++i) gelu_row(x.row(i), bias, x.cols, y.row(i));
+}
+template <class T>
+void gradient_of(MatView<const T> x, const T* bias, MatView<const T> dy, MatView<T> y,
+                 MatView<T> dx) noexcept {
+  for (int64_t i = 0; i < x.rows; ++i)
+    gradient_row(x.row(i), bias, dy.row(i), x.cols, y.row(i), dx.row(i));
+}
+
+template <class T>
+constexpr Kernels<gelu<T>, gelu_gradient<T>> kKernels = {{gelu_of<T>},
+                                                         {gradient_of<T>}};
 
 }  // namespace
 LAGWISE_KERNELS
@@ -89,12 +106,13 @@ namespace lagwise::kernels {
 LAGWISE_CHOOSE
 
 template <class T>
-void gelu(const T* x, int64_t count, T* y) noexcept {
-  chosen<T, gelu<T>>(x, count, y);
+void gelu(MatView<const T> x, const T* bias, MatView<T> y) noexcept {
+  chosen<T, gelu<T>>(x, bias, y);
 }
 template <class T>
-void gelu_gradient(const T* x, const T* dy, int64_t count, T* y, T* dx) noexcept {
-  chosen<T, gelu_gradient<T>>(x, dy, count, y, dx);
+void gelu_gradient(MatView<const T> x, const T* bias, MatView<const T> dy, MatView<T> y,
+                   MatView<T> dx) noexcept {
+  chosen<T, gelu_gradient<T>>(x, bias, dy, y, dx);
 }
 
 LAGWISE_INSTANTIATE(gelu)

@@ -10,7 +10,6 @@
 #include "lagwise/ops/dense_checks.h"
 #include "lagwise/ops/dense_passes.h"
 #include "lagwise/ops/precision.h"
-#include "lagwise/ops/rms_norm.h"
 #include "lagwise/ops/torch/once_differentiable.h"
 #include "lagwise/ops/torch/recorded.h"
 
@@ -82,76 +81,6 @@ struct DenseFunction : torch::autograd::Function<DenseFunction> {
   }
 };
 
-/// What an empty tensor stands for in the lists of DenseEachFunction.
-Tensor or_none(const Tensor& x) { return x.numel() > 0 ? x : Tensor(); }
-
-/// tensors: x, the gain of the norm, then weight and bias of each layer; where there is
-/// none, an empty tensor.
-struct DenseEachFunction : torch::autograd::Function<DenseEachFunction> {
-  static variable_list forward(AutogradContext* ctx, at::TensorList tensors,
-                               double eps) {
-    ctx->save_for_backward(tensors.vec());
-    ctx->saved_data["eps"] = eps;
-    ctx->saved_data["short"] = precision() == Precision::bf16;
-    const at::AutoDispatchBelowADInplaceOrView below_autograd;
-    const Tensor x =
-        in_precision(normed(tensors[0], {or_none(tensors[1]), eps}).y, precision());
-    variable_list results;
-    for (size_t i = 2; i < tensors.size(); i += 2)
-      results.push_back(plain(x, {tensors[i], or_none(tensors[i + 1])}, {}));
-    results.push_back(tensors[0]);
-    ctx->set_materialize_grads(false);
-    return results;
-  }
-
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const auto saved = ctx->get_saved_variables();
-    const Tensor &x = saved[0], &gain = saved[1];
-    variable_list results(saved.size() + 1);
-    {
-      const at::AutoGradMode off(false);
-      const RmsForward norm =
-          normed(x, {or_none(gain), ctx->saved_data["eps"].toDouble()});
-      const auto precision =
-          ctx->saved_data["short"].toBool() ? Precision::bf16 : Precision::full;
-      const Tensor rows = in_precision(dense_rows(norm.y), precision);
-      const bool wants_rows = ctx->needs_input_grad(0) || ctx->needs_input_grad(1);
-      Tensor d_rows;
-      const Tensor past = grads.back().defined() ? grads.back().contiguous() : Tensor();
-      for (size_t i = 0; i + 1 < grads.size(); ++i) {
-        if (!grads[i].defined()) continue;
-        const size_t at = 2 * i + 2;
-        const Tensor dy = in_precision(dense_rows(grads[i]), precision);
-        if (wants_rows) {
-          const bool first = !d_rows.defined();
-          if (first) d_rows = at::empty(rows.sizes(), x.options());
-          dense_input_gradient(dy, in_precision(saved[at], precision).contiguous(),
-                               !first, d_rows);
-        }
-        const WeightGradients to(
-            saved[at], ctx->needs_input_grad(at),
-            saved[at + 1].numel() > 0 && ctx->needs_input_grad(at + 1));
-        dense_weight_gradients(dy, rows, to.weight, to.bias);
-        results[at] = to.weight, results[at + 1] = to.bias;
-      }
-      if (d_rows.defined() && norm.inv_size.defined()) {
-        const RmsGradients through =
-            rms_backward(x.contiguous(), gain.contiguous(), norm.inv_size,
-                         d_rows.view(x.sizes()), past);
-        results[0] = through.x, results[1] = through.gain;
-      } else if (d_rows.defined()) {
-        results[0] = d_rows.view(x.sizes());
-        if (past.defined()) results[0] = results[0] + past;
-      } else {
-        results[0] = past;
-      }
-    }
-    variable_list inputs = saved;
-    inputs.insert(inputs.end(), grads.begin(), grads.end());
-    return once_differentiable(kOp, inputs, results);
-  }
-};
-
 }  // namespace
 
 Tensor dense(const Tensor& x, const Tensor& weight, const Tensor& bias,
@@ -167,33 +96,6 @@ Tensor dense(const Tensor& x, const Tensor& weight, const Tensor& bias,
       return plain(in_precision(x, precision()), {weight, bias}, start);
     return DenseFunction::apply(x, weight, if_defined(bias), if_defined(start));
   });
-}
-
-DenseEach dense_each(const Tensor& x, const std::vector<DenseWeights>& layers,
-                     const InputNorm& norm) {
-  check_norm(kOp, x, norm);
-  const Tensor none = at::empty({0}, x.options().requires_grad(false));
-  const auto or_empty = [&](const Tensor& t) { return t.defined() ? t : none; };
-  std::vector<Tensor> tensors = {x, or_empty(norm.gain)};
-  for (const DenseWeights& layer : layers) {
-    check_dense(kOp, x, layer, {});
-    tensors.push_back(layer.weight);
-    tensors.push_back(or_empty(layer.bias));
-  }
-  DenseEach results;
-  if (x.numel() == 0 || !wants_graph(tensors)) {
-    const Tensor rows = norm.gain.defined() ? rms_norm(x, norm.gain, norm.eps) : x;
-    for (const DenseWeights& layer : layers)
-      results.y.push_back(dense(rows, layer.weight, layer.bias));
-    results.x = x;
-    return results;
-  }
-  const variable_list all = DenseEachFunction::apply(at::TensorList(tensors), norm.eps);
-  for (size_t i = 0; i < layers.size(); ++i)
-    results.y.push_back(
-        recorded("lagwise::dense", x, layers[i].weight, [&] { return all[i]; }));
-  results.x = all.back();
-  return results;
 }
 
 }  // namespace lagwise::ops

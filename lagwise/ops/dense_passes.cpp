@@ -5,7 +5,6 @@
 #include <ATen/ops/ones.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "lagwise/ops/matrix_product.h"
 #include "lagwise/ops/parallel/pieces.h"
@@ -17,27 +16,22 @@ at::Tensor dense_rows(const at::Tensor& x) {
   return x.reshape({-1, x.size(-1)}).contiguous();
 }
 
-RmsForward normed(const at::Tensor& x, const InputNorm& norm) {
-  if (!norm.gain.defined()) return {x, {}};
-  return rms_forward(x.contiguous(), norm.gain.contiguous(), norm.eps);
-}
-
 template <class T>
 void dense_some_rows(MatView<const T> x, const at::Tensor& weight,
                      const at::Tensor& bias, MatView<const SumOf<T>> start,
                      MatView<SumOf<T>> y) {
   using Sum = SumOf<T>;
+  multiply(x, matrix_view<const T>(weight).transposed(), false, y);
+  // Afterwards, while y is in the cache: before, a product would have to read it again.
   const Sum* const b = bias.defined() ? bias.data_ptr<Sum>() : nullptr;
   for (int64_t i = 0; i < y.rows && (b || start.data); ++i) {
     Sum* const to = y.row(i);
-    if (!start.data)
-      std::copy_n(b, y.cols, to);
-    else if (!b)
-      std::copy_n(start.row(i), y.cols, to);
+    const Sum* const from = start.data ? start.row(i) : nullptr;
+    if (b && from)
+      for (int64_t j = 0; j < y.cols; ++j) to[j] += from[j] + b[j];
     else
-      std::transform(b, b + y.cols, start.row(i), to, std::plus<Sum>());
+      for (int64_t j = 0; j < y.cols; ++j) to[j] += (b ? b : from)[j];
   }
-  multiply(x, matrix_view<const T>(weight).transposed(), b || start.data, y);
 }
 template void dense_some_rows<float>(MatView<const float>, const at::Tensor&,
                                      const at::Tensor&, MatView<const float>,
@@ -82,9 +76,12 @@ int64_t ranges_of_rows(int64_t rows, int64_t weights) {
   return std::clamp<int64_t>(rows / kRows, 1, weights <= kFewWeights ? 8 : 4);
 }
 
-RangeSums::RangeSums(const at::Tensor& to, int64_t ranges) : to_(to) {
+RangeSums::RangeSums(const at::Tensor& to, int64_t ranges, bool cleared) : to_(to) {
   if (to.defined() && ranges > 1)
     more_ = at::empty({ranges - 1, to.numel()}, to.options());
+  if (!cleared) return;
+  for (const at::Tensor* part : {&to_, &more_})
+    if (part->defined()) part->zero_();
 }
 
 void RangeSums::add_up() const {

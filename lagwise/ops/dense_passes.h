@@ -5,7 +5,6 @@
 
 #include "lagwise/core/mat_view.h"
 #include "lagwise/ops/dense.h"
-#include "lagwise/ops/rms_norm_passes.h"
 
 /// The passes of a dense layer y = x W^T + b, without autograd. x [rows, I], y [rows, O],
 /// weight [O, I] and bias [O] are dense. Products are cut into pieces for the threads of
@@ -27,9 +26,6 @@ inline constexpr int64_t kDenseRows = 64;
 
 /// The last axis side by side, all others as rows.
 at::Tensor dense_rows(const at::Tensor& x);
-
-/// norm(x), or x itself without a gain; dense if it is normed.
-RmsForward normed(const at::Tensor& x, const InputNorm& norm);
 
 template <class T>
 MatView<T> matrix_view(const at::Tensor& x) {
@@ -54,10 +50,11 @@ void dense_input_gradient(const at::Tensor& dy, const at::Tensor& weight, bool a
 /// so many weights. Each range sums on its own, so each needs room for all weights.
 int64_t ranges_of_rows(int64_t rows, int64_t weights);
 
-/// Sums over ranges of rows, added up in their order: the first is `to` itself.
+/// Sums over ranges of rows, added up in their order: the first is `to` itself. They
+/// begin with anything, or with 0.
 class RangeSums {
  public:
-  RangeSums(const at::Tensor& to, int64_t ranges);
+  RangeSums(const at::Tensor& to, int64_t ranges, bool cleared = false);
 
   /// Where a range puts its sum; null where `to` is undefined.
   template <class T>

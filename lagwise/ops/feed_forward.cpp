@@ -14,6 +14,7 @@
 #include "lagwise/ops/dense_checks.h"
 #include "lagwise/ops/dense_passes.h"
 #include "lagwise/ops/matrix_product.h"
+#include "lagwise/ops/normed_rows.h"
 #include "lagwise/ops/parallel/pieces.h"
 #include "lagwise/ops/precision.h"
 #include "lagwise/ops/rms_norm.h"
@@ -36,74 +37,55 @@ int64_t rows_at_once(int64_t inner) {
   return std::max(kDenseRows, kNumbers / std::max<int64_t>(1, inner));
 }
 
-/// Numbers between two products, whose factors are of type T and whose sums are of
-/// another (bf16 and f32), or of the same. `kept` is a place for numbers as factors.
-template <class T>
-class Between {
- public:
-  using Sum = SumOf<T>;
-  explicit Between(int64_t most)
-      : sums_(std::make_unique_for_overwrite<Sum[]>(static_cast<size_t>(most))) {
-    if constexpr (kRounds)
-      factors_ = std::make_unique_for_overwrite<T[]>(static_cast<size_t>(most));
-  }
-  Sum* sums() const { return sums_.get(); }
+/// The layers as they are multiplied: weights are factors, x and biases are sums.
+struct Layers {
+  Tensor x;  // [rows, I]
+  InputNorm norm;
+  DenseWeights in, out;
 
-  /// Where to put sums that `keep` will round to `kept`.
-  Sum* room_for(T* kept) const {
-    if constexpr (kRounds)
-      return sums();
-    else
-      return kept;
+  Layers(const Tensor& x_, const InputNorm& norm_, const DenseWeights& in_,
+         const DenseWeights& out_, Precision precision)
+      : x(dense_rows(x_)), norm(norm_) {
+    const auto factor = [&](const Tensor& t) {
+      return in_precision(t, precision).contiguous();
+    };
+    if (norm.gain.defined()) norm.gain = norm.gain.contiguous();
+    in = {factor(in_.weight), in_.bias.contiguous()};
+    out = {factor(out_.weight), out_.bias.contiguous()};
   }
-  void keep(int64_t count, T* kept) const {
-    if constexpr (kRounds) std::copy_n(sums(), count, kept);
-  }
-  /// What was kept, as sums.
-  const Sum* again(const T* kept, int64_t count) const {
-    if constexpr (!kRounds) return kept;
-    else
-      return std::copy_n(kept, count, sums()), sums();
-  }
-  /// The first so many of sums(), as factors.
-  const T* factors(int64_t count) const {
-    if constexpr (!kRounds) return sums();
-    else
-      return std::copy_n(sums(), count, factors_.get()), factors_.get();
-  }
-
- private:
-  static constexpr bool kRounds = !std::is_same_v<T, Sum>;
-  std::unique_ptr<Sum[]> sums_;
-  std::unique_ptr<T[]> factors_;
+  at::ScalarType factors() const { return in.weight.scalar_type(); }
 };
 
-/// h = x W_in^T + b_in, and y from it; some rows pass through both layers before the next
-/// ones come, so that gelu(h) is nowhere kept. h is kept as a factor would be, and GELU is
-/// taken of what is kept.
-std::pair<Tensor, Tensor> both_layers(const Tensor& x, const DenseWeights& in,
-                                      const DenseWeights& out, const Tensor& start) {
-  const int64_t rows = x.size(0), inner = in.weight.size(0);
-  const Tensor h = at::empty({rows, inner}, x.options());
-  const Tensor y = at::empty({rows, out.weight.size(0)}, in.bias.options());
-  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, x.scalar_type(), kOp, [&] {
+/// h = norm(x) W_in^T, and y = gelu(h + b_in) W_out^T + b_out + start; some rows pass
+/// through both layers before the next ones come, so that norm(x) and gelu(..) are nowhere
+/// kept. h is kept as a factor would be, and GELU is taken of what is kept.
+std::pair<Tensor, Tensor> both_layers(const Layers& l, const Tensor& start) {
+  const int64_t rows = l.x.size(0), inner = l.in.weight.size(0);
+  const Tensor h = at::empty({rows, inner}, l.in.weight.options());
+  const Tensor y = at::empty({rows, l.out.weight.size(0)}, l.x.options());
+  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, l.factors(), kOp, [&] {
     using T = scalar_t;
     using Sum = SumOf<T>;
     const int64_t step = rows_at_once(inner);
     in_pieces(rows, kDenseRows, [&](int64_t first, int64_t last) {
-      const Between<T> space(std::min(step, last - first) * inner);
+      const int64_t most = std::min(step, last - first);
+      const NormedRows<T> x(l.x, l.norm, most);
+      const Between<T> space(most * inner);
       for (int64_t begin = first; begin < last; begin += step) {
         const int64_t end = std::min(last, begin + step), count = (end - begin) * inner;
-        const auto from = matrix_view<const T>(x).slice(begin, end);
         T* const kept = h.data_ptr<T>() + begin * inner;
-        dense_some_rows<T>(from, in.weight, in.bias, {},
-                           {space.room_for(kept), end - begin, inner, inner, 1});
+        const auto view = [&](auto* data) {
+          return MatView<std::remove_pointer_t<decltype(data)>>{data, end - begin, inner,
+                                                                inner, 1};
+        };
+        multiply(x.block(begin, end), matrix_view<const T>(l.in.weight).transposed(),
+                 false, view(space.room_for(kept)));
         space.keep(count, kept);
-        kernels::gelu<Sum>(space.again(kept, count), count, space.sums());
+        kernels::gelu<Sum>(view(space.again(kept, count)), l.in.bias.data_ptr<Sum>(),
+                           view(space.sums()));
         MatView<const Sum> add{};
         if (start.defined()) add = matrix_view<const Sum>(start).slice(begin, end);
-        dense_some_rows<T>({space.factors(count), end - begin, inner, inner, 1},
-                           out.weight, out.bias, add,
+        dense_some_rows<T>(view(space.factors(count)), l.out.weight, l.out.bias, add,
                            matrix_view<Sum>(y).slice(begin, end));
       }
     });
@@ -111,16 +93,11 @@ std::pair<Tensor, Tensor> both_layers(const Tensor& x, const DenseWeights& in,
   return {h, y};
 }
 
-/// The same of tensors with any strides, normed first; y in the shape of x.
+/// The same of tensors with any strides; y in the shape of x.
 std::pair<Tensor, Tensor> plain(const Tensor& x, const DenseWeights& in,
                                 const DenseWeights& out, const Tensor& start,
                                 const InputNorm& norm) {
-  const auto factor = [](const Tensor& t) {
-    return in_precision(t, precision()).contiguous();
-  };
-  const auto [h, y] = both_layers(factor(dense_rows(normed(x, norm).y)),
-                                  {factor(in.weight), in.bias.contiguous()},
-                                  {factor(out.weight), out.bias.contiguous()},
+  const auto [h, y] = both_layers(Layers(x, norm, in, out, precision()),
                                   start.defined() ? dense_rows(start) : Tensor());
   auto sizes = x.sizes().vec();
   sizes.back() = out.weight.size(0);
@@ -129,62 +106,75 @@ std::pair<Tensor, Tensor> plain(const Tensor& x, const DenseWeights& in,
 
 /// The gradients of everything, from that of y.
 struct Gradients {
-  Tensor rows;  // [rows, I], of the normed rows
-  Tensor in_weight, in_bias, out_weight, out_bias;
+  Tensor x;  // [rows, I]
+  Tensor gain, in_weight, in_bias, out_weight, out_bias;
 };
 
 /// Ranges of rows each sum for themselves. Within one, some rows at a time go all the way
-/// back while they are in the cache:
+/// back while they are in the cache, with n = norm(x):
 ///
-///     dg = dy W_out    g = gelu(h)    dh = dg gelu'(h)    dx = dh W_in
-///     dW_out += dy^T g                dW_in += dh^T x
-Gradients both_backwards(const Tensor& x, const Tensor& h, const Tensor& dy,
-                         const Tensor& in, const Tensor& out) {
+///     dg = dy W_out    g = gelu(h + b_in)     dh = dg gelu'(h + b_in)
+///     dW_out += dy^T g     dW_in += dh^T n    dn = dh W_in    dx from dn
+///
+/// past: what else goes into dx, or undefined.
+Gradients both_backwards(const Layers& l, const Tensor& h, const Tensor& dy,
+                         const Tensor& past) {
   const auto empty = [&](at::IntArrayRef sizes) {
-    return at::empty(sizes, x.options().dtype(sum_type(x.scalar_type())));
+    return at::empty(sizes, l.x.options());
   };
-  const int64_t rows = x.size(0), inner = h.size(1);
-  const Gradients to{empty(x.sizes()), empty(in.sizes()), empty({inner}),
-                     empty(out.sizes()), empty({out.size(0)})};
-  const int64_t ranges = ranges_of_rows(rows, in.numel());
-  const RangeSums in_w(to.in_weight, ranges), in_b(to.in_bias, ranges),
-      out_w(to.out_weight, ranges), out_b(to.out_bias, ranges);
+  const int64_t rows = l.x.size(0), inputs = l.x.size(1), inner = h.size(1);
+  const Tensor gain = l.norm.gain.defined() ? empty({inputs}) : Tensor();
+  const Gradients to{empty(l.x.sizes()),         gain, empty(l.in.weight.sizes()),
+                     empty({inner}),             empty(l.out.weight.sizes()),
+                     empty({l.out.weight.size(0)})};
+  const int64_t ranges = ranges_of_rows(rows, l.in.weight.numel());
+  const RangeSums gains(to.gain, ranges, true), in_w(to.in_weight, ranges),
+      in_b(to.in_bias, ranges), out_w(to.out_weight, ranges), out_b(to.out_bias, ranges);
   const int64_t step = rows_at_once(inner), most = std::min(rows, step);
-  const Tensor ones = at::ones({1, most}, x.options());
-  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, x.scalar_type(), kOp, [&] {
+  const Tensor ones = at::ones({1, most}, h.options());
+  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, l.factors(), kOp, [&] {
     using T = scalar_t;
     using Sum = SumOf<T>;
+    const auto view = [](Sum* data, int64_t count, int64_t width) {
+      return MatView<Sum>{data, count, width, width, 1};
+    };
     const auto add_weights = [&](MatView<const T> d, MatView<const T> from, Sum* weight,
                                  Sum* bias, bool add) {
-      multiply(d.transposed(), from, add, {weight, d.cols, from.cols, from.cols, 1});
+      multiply(d.transposed(), from, add, view(weight, d.cols, from.cols));
       multiply(matrix_view<const T>(ones).columns(0, d.rows), d, add,
-               {bias, 1, d.cols, d.cols, 1});
+               view(bias, 1, d.cols));
     };
     at::parallel_for(0, ranges, 1, [&](int64_t first_range, int64_t last_range) {
+      const NormedRows<T> x(l.x, l.norm, most);
       const Between<T> of_g(most * inner), of_dh(most * inner);
+      const auto dn = std::make_unique_for_overwrite<Sum[]>(size_t(most * inputs));
       for (int64_t r = first_range; r < last_range; ++r) {
         const int64_t first = rows * r / ranges, last = rows * (r + 1) / ranges;
         for (int64_t begin = first; begin < last; begin += step) {
           const int64_t end = std::min(last, begin + step), count = end - begin;
           const auto up = matrix_view<const T>(dy).slice(begin, end);
-          const auto from = matrix_view<const T>(x).slice(begin, end);
           const T* const kept = h.data_ptr<T>() + begin * inner;
-          multiply(up, matrix_view<const T>(out), false,
-                   {of_dh.sums(), count, inner, inner, 1});
-          kernels::gelu_gradient<Sum>(of_g.again(kept, count * inner), of_dh.sums(),
-                                      count * inner, of_g.sums(), of_dh.sums());
+          multiply(up, matrix_view<const T>(l.out.weight), false,
+                   view(of_dh.sums(), count, inner));
+          const auto d_inner = view(of_dh.sums(), count, inner);
+          kernels::gelu_gradient<Sum>(
+              {of_g.again(kept, count * inner), count, inner, inner, 1},
+              l.in.bias.data_ptr<Sum>(), d_inner, view(of_g.sums(), count, inner),
+              d_inner);
           const MatView<const T> g{of_g.factors(count * inner), count, inner, inner, 1};
           const MatView<const T> dh{of_dh.factors(count * inner), count, inner, inner,
                                     1};
           add_weights(up, g, out_w.of<Sum>(r), out_b.of<Sum>(r), begin > first);
-          add_weights(dh, from, in_w.of<Sum>(r), in_b.of<Sum>(r), begin > first);
-          multiply(dh, matrix_view<const T>(in), false,
-                   matrix_view<Sum>(to.rows).slice(begin, end));
+          add_weights(dh, x.block(begin, end), in_w.of<Sum>(r), in_b.of<Sum>(r),
+                      begin > first);
+          multiply(dh, matrix_view<const T>(l.in.weight), false,
+                   view(dn.get(), count, inputs));
+          x.block_gradient(begin, end, dn.get(), past, to.x, gains.of<Sum>(r));
         }
       }
     });
   });
-  for (const RangeSums* sums : {&in_w, &in_b, &out_w, &out_b}) sums->add_up();
+  for (const RangeSums* sums : {&gains, &in_w, &in_b, &out_w, &out_b}) sums->add_up();
   return to;
 }
 
@@ -193,7 +183,8 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
                         const Tensor& in_bias, const Tensor& out_weight,
                         const Tensor& out_bias, const c10::optional<Tensor>& start,
                         const c10::optional<Tensor>& gain, double eps) {
-    ctx->save_for_backward({x, in_weight, out_weight, gain.value_or(Tensor())});
+    ctx->save_for_backward(
+        {x, in_weight, in_bias, out_weight, out_bias, gain.value_or(Tensor())});
     ctx->saved_data["started"] = start.has_value();
     ctx->saved_data["residual"] = start.has_value() && start->is_same(x);
     ctx->saved_data["eps"] = eps;
@@ -206,32 +197,24 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto saved = ctx->get_saved_variables();
-    const Tensor &x = saved[0], &gain = saved[3];
+    const Tensor &x = saved[0], &gain = saved[5];
     const Tensor h = ctx->saved_data["h"].toTensor();
     const bool residual = ctx->saved_data["residual"].toBool();
     const bool started = ctx->saved_data["started"].toBool() && !residual;
     Gradients to;
-    RmsGradients through;
     {
       const at::AutoGradMode off(false);
-      const RmsForward norm = normed(x, {gain, ctx->saved_data["eps"].toDouble()});
-      const auto factor = [&](const Tensor& t) {
-        return t.to(h.scalar_type()).contiguous();
-      };
-      to = both_backwards(factor(dense_rows(norm.y)), h, factor(dense_rows(grads[0])),
-                          factor(saved[1]), factor(saved[2]));
-      through.x = to.rows.view(x.sizes());
-      const Tensor past = residual ? grads[0].contiguous() : Tensor();
-      if (gain.defined())
-        through = rms_backward(x.contiguous(), gain.contiguous(), norm.inv_size,
-                               through.x, past);
-      else if (residual)
-        through.x += past;
+      const Layers layers(
+          x, {gain, ctx->saved_data["eps"].toDouble()}, {saved[1], saved[2]},
+          {saved[3], saved[4]},
+          h.scalar_type() == at::kBFloat16 ? Precision::bf16 : Precision::full);
+      const Tensor dy = dense_rows(grads[0]);
+      to = both_backwards(layers, h, dy.to(h.scalar_type()), residual ? dy : Tensor());
     }
     return once_differentiable(
-        kOp, {x, saved[1], saved[2], gain, grads[0]},
-        {through.x, to.in_weight, to.in_bias, to.out_weight, to.out_bias,
-         started ? grads[0] : Tensor(), through.gain, Tensor()});
+        kOp, {x, saved[1], saved[3], gain, grads[0]},
+        {to.x.view(x.sizes()), to.in_weight, to.in_bias, to.out_weight, to.out_bias,
+         started ? grads[0] : Tensor(), to.gain, Tensor()});
   }
 };
 

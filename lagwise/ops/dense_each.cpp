@@ -1,0 +1,232 @@
+#include <ATen/Dispatch.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "lagwise/ops/dense.h"
+#include "lagwise/ops/dense_checks.h"
+#include "lagwise/ops/dense_passes.h"
+#include "lagwise/ops/matrix_product.h"
+#include "lagwise/ops/normed_rows.h"
+#include "lagwise/ops/parallel/pieces.h"
+#include "lagwise/ops/precision.h"
+#include "lagwise/ops/rms_norm.h"
+#include "lagwise/ops/torch/once_differentiable.h"
+#include "lagwise/ops/torch/recorded.h"
+
+namespace lagwise::ops {
+namespace {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr const char* kOp = "dense";
+
+/// Rows that pass at once: see feed_forward.cpp.
+int64_t rows_at_once(int64_t inputs) {
+  constexpr int64_t kNumbers = 1 << 19;
+  return std::max(kDenseRows, kNumbers / std::max<int64_t>(1, inputs));
+}
+
+/// The layers as they are multiplied: weights are factors, x and biases are sums.
+struct Layers {
+  Tensor x;  // [rows, I]
+  InputNorm norm;
+  std::vector<DenseWeights> each;
+
+  /// tensors: x, the gain of the norm, then weight and bias of each layer; where there is
+  /// none, an empty tensor.
+  Layers(at::TensorList tensors, double eps, Precision precision)
+      : x(dense_rows(tensors[0])), norm{or_none(tensors[1]), eps} {
+    for (size_t i = 2; i < tensors.size(); i += 2)
+      each.push_back({in_precision(tensors[i], precision).contiguous(),
+                      or_none(tensors[i + 1])});
+  }
+  at::ScalarType factors() const { return each[0].weight.scalar_type(); }
+
+ private:
+  static Tensor or_none(const Tensor& t) {
+    return t.numel() > 0 ? t.contiguous() : Tensor();
+  }
+};
+
+/// y = norm(x) W^T + b of each layer, [rows, O].
+variable_list each_forward(const Layers& l) {
+  const int64_t rows = l.x.size(0), step = rows_at_once(l.x.size(1));
+  variable_list y;
+  for (const DenseWeights& layer : l.each)
+    y.push_back(at::empty({rows, layer.weight.size(0)}, l.x.options()));
+  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, l.factors(), kOp, [&] {
+    using Sum = SumOf<scalar_t>;
+    in_pieces(rows, kDenseRows, [&](int64_t first, int64_t last) {
+      const NormedRows<scalar_t> x(l.x, l.norm, std::min(step, last - first));
+      for (int64_t begin = first; begin < last; begin += step) {
+        const int64_t end = std::min(last, begin + step);
+        const auto block = x.block(begin, end);
+        for (size_t i = 0; i < y.size(); ++i)
+          dense_some_rows<scalar_t>(block, l.each[i].weight, l.each[i].bias, {},
+                                    matrix_view<Sum>(y[i]).slice(begin, end));
+      }
+    });
+  });
+  return y;
+}
+
+/// The gradients that are wanted; the others stay undefined.
+struct Gradients {
+  Tensor x;     // [rows, I]
+  Tensor gain;  // [I]
+  std::vector<DenseWeights> each;
+};
+
+/// Fills them from dy [rows, O] of each layer (as factors; undefined: 0). Ranges of rows
+/// each sum for themselves; within one some rows at a time, with n = norm(x):
+///
+///     dW_l += dy_l^T n     dn = sum over l of dy_l W_l     dx from dn and `past`
+void each_backward(const Layers& l, const variable_list& dy, const Tensor& past,
+                   const Gradients& to) {
+  const int64_t rows = l.x.size(0), inputs = l.x.size(1);
+  int64_t weights = 0;
+  for (const DenseWeights& layer : l.each) weights += layer.weight.numel();
+  const int64_t ranges = ranges_of_rows(rows, weights);
+  const RangeSums gains(to.gain, ranges, true);
+  std::vector<RangeSums> w, b;
+  for (const DenseWeights& layer : to.each)
+    w.emplace_back(layer.weight, ranges), b.emplace_back(layer.bias, ranges);
+  const int64_t step = rows_at_once(inputs), most = std::min(rows, step);
+  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, l.factors(), kOp, [&] {
+    using T = scalar_t;
+    using Sum = SumOf<T>;
+    const Tensor ones = at::ones({1, most}, l.each[0].weight.options());
+    const auto view = [](Sum* data, int64_t count, int64_t width) {
+      return MatView<Sum>{data, count, width, width, 1};
+    };
+    at::parallel_for(0, ranges, 1, [&](int64_t first_range, int64_t last_range) {
+      const NormedRows<T> x(l.x, l.norm, most);
+      const auto dn = std::make_unique_for_overwrite<Sum[]>(size_t(most * inputs));
+      for (int64_t r = first_range; r < last_range; ++r) {
+        const int64_t first = rows * r / ranges, last = rows * (r + 1) / ranges;
+        for (int64_t begin = first; begin < last; begin += step) {
+          const int64_t end = std::min(last, begin + step), count = end - begin;
+          const auto block = x.block(begin, end);
+          const auto d_block = view(dn.get(), count, inputs);
+          bool add = false;  // to dn
+          for (size_t i = 0; i < dy.size(); ++i) {
+            if (!dy[i].defined()) continue;
+            const auto up = matrix_view<const T>(dy[i]).slice(begin, end);
+            if (Sum* const sum = w[i].of<Sum>(r))
+              multiply(up.transposed(), block, begin > first,
+                       view(sum, up.cols, inputs));
+            if (Sum* const sum = b[i].of<Sum>(r))
+              multiply(matrix_view<const T>(ones).columns(0, count), up, begin > first,
+                       view(sum, 1, up.cols));
+            if (to.x.defined())
+              multiply(up, matrix_view<const T>(l.each[i].weight), add, d_block);
+            add = true;
+          }
+          if (to.x.defined())
+            x.block_gradient(begin, end, dn.get(), past, to.x, gains.of<Sum>(r));
+        }
+      }
+    });
+  });
+  gains.add_up();
+  for (size_t i = 0; i < w.size(); ++i) w[i].add_up(), b[i].add_up();
+}
+
+/// tensors: as of Layers.
+struct DenseEachFunction : torch::autograd::Function<DenseEachFunction> {
+  static variable_list forward(AutogradContext* ctx, at::TensorList tensors,
+                               double eps) {
+    ctx->save_for_backward(tensors.vec());
+    ctx->saved_data["eps"] = eps;
+    ctx->saved_data["short"] = precision() == Precision::bf16;
+    ctx->set_materialize_grads(false);
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    variable_list results = each_forward(Layers(tensors, eps, precision()));
+    auto sizes = tensors[0].sizes().vec();
+    for (Tensor& y : results) {
+      sizes.back() = y.size(1);
+      y = y.view(sizes);
+    }
+    results.push_back(tensors[0]);
+    return results;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const auto saved = ctx->get_saved_variables();
+    const Tensor& x = saved[0];
+    variable_list results(saved.size() + 1);
+    {
+      const at::AutoGradMode off(false);
+      const auto precision =
+          ctx->saved_data["short"].toBool() ? Precision::bf16 : Precision::full;
+      const Layers layers(saved, ctx->saved_data["eps"].toDouble(), precision);
+      const auto like = [&](const Tensor& t, bool wanted) {
+        return wanted ? at::empty(t.sizes(), t.options()) : Tensor();
+      };
+      variable_list dy;
+      Gradients to;
+      bool any = false;
+      for (size_t i = 0; i < layers.each.size(); ++i) {
+        const size_t at = 2 * i + 2;
+        const bool here = grads[i].defined();
+        any = any || here;
+        dy.push_back(here ? in_precision(dense_rows(grads[i]), precision) : Tensor());
+        to.each.push_back(
+            {like(saved[at], here && ctx->needs_input_grad(at)),
+             like(saved[at + 1],
+                  here && saved[at + 1].numel() > 0 && ctx->needs_input_grad(at + 1))});
+        results[at] = to.each[i].weight, results[at + 1] = to.each[i].bias;
+      }
+      const Tensor past = grads.back().defined() ? dense_rows(grads.back()) : Tensor();
+      const bool norms = layers.norm.gain.defined();
+      const bool wants_gain = norms && ctx->needs_input_grad(1);
+      to.x = like(layers.x, any && (ctx->needs_input_grad(0) || wants_gain));
+      if (norms && to.x.defined()) to.gain = like(layers.norm.gain, true);
+      if (any) each_backward(layers, dy, past, to);
+      const Tensor dx = any ? to.x : past;
+      results[0] = dx.defined() ? dx.view(x.sizes()) : Tensor();
+      results[1] = to.gain;
+    }
+    variable_list inputs = saved;
+    inputs.insert(inputs.end(), grads.begin(), grads.end());
+    return once_differentiable(kOp, inputs, results);
+  }
+};
+
+}  // namespace
+
+DenseEach dense_each(const Tensor& x, const std::vector<DenseWeights>& layers,
+                     const InputNorm& norm) {
+  check_norm(kOp, x, norm);
+  const Tensor none = at::empty({0}, x.options().requires_grad(false));
+  const auto or_empty = [&](const Tensor& t) { return t.defined() ? t : none; };
+  std::vector<Tensor> tensors = {x, or_empty(norm.gain)};
+  for (const DenseWeights& layer : layers) {
+    check_dense(kOp, x, layer, {});
+    tensors.push_back(layer.weight);
+    tensors.push_back(or_empty(layer.bias));
+  }
+  DenseEach results;
+  if (x.numel() == 0 || !wants_graph(tensors)) {
+    const Tensor rows = norm.gain.defined() ? rms_norm(x, norm.gain, norm.eps) : x;
+    for (const DenseWeights& layer : layers)
+      results.y.push_back(dense(rows, layer.weight, layer.bias));
+    results.x = x;
+    return results;
+  }
+  const variable_list all = DenseEachFunction::apply(at::TensorList(tensors), norm.eps);
+  for (size_t i = 0; i < layers.size(); ++i)
+    results.y.push_back(
+        recorded("lagwise::dense", x, layers[i].weight, [&] { return all[i]; }));
+  results.x = all.back();
+  return results;
+}
+
+}  // namespace lagwise::ops
