@@ -1,7 +1,8 @@
 # Which instruction sets the kernels are compiled for. Highway compiles each kernel once
 # per set and chooses when the program runs, so a library of `all` is right and fast
 # everywhere. That takes three times as long to compile as `native`: the best set of this
-# machine, and plain C++ for any other.
+# machine (beside AVX-512 also AVX2, which is the better for narrow heads), and plain C++
+# for any other.
 set(LAGWISE_SIMD all CACHE STRING "Instruction sets of the kernels: all or native")
 set_property(CACHE LAGWISE_SIMD PROPERTY STRINGS all native)
 
@@ -11,7 +12,7 @@ if(LAGWISE_SIMD STREQUAL native)
     file(READ /proc/cpuinfo cpu)
     if(cpu MATCHES " avx512vl" AND cpu MATCHES " avx512bw" AND cpu MATCHES " avx512dq"
        AND cpu MATCHES " avx512cd")
-      set(best HWY_AVX3)
+      set(best "HWY_AVX3 | HWY_AVX2")
     elseif(cpu MATCHES " avx2" AND cpu MATCHES " fma" AND cpu MATCHES " bmi2")
       set(best HWY_AVX2)
     elseif(cpu MATCHES " sse4_2" AND cpu MATCHES " aes")

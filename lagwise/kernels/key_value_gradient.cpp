@@ -162,14 +162,16 @@ HWY_AFTER_NAMESPACE();
 namespace lagwise::kernels {
 
 LAGWISE_CHOOSE
+LAGWISE_CHOOSE_BY_WIDTH
 
 template <class T>
 void key_value_gradient(const Rows<T>& q, const Rows<T>& gradient, const Rows<T>& k,
                         const Rows<T>& v, const Decay<T>& decay, MatView<T> s, T* z,
                         const Sink<T>& to_key, const Sink<T>& to_value,
                         T* scratch) noexcept {
-  chosen<T, key_value_gradient<T>>(q, gradient, k, v, decay, s, z, to_key, to_value,
-                                   scratch);
+  chosen_by_width<T, key_value_gradient<T>>(std::max(q.x.cols, v.width()), q, gradient,
+                                            k, v, decay, s, z, to_key, to_value,
+                                            scratch);
 }
 template <class T>
 int64_t key_value_gradient_scratch(int64_t d, int64_t e) {

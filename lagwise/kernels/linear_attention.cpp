@@ -156,12 +156,14 @@ HWY_AFTER_NAMESPACE();
 namespace lagwise::kernels {
 
 LAGWISE_CHOOSE
+LAGWISE_CHOOSE_BY_WIDTH
 
 template <class T>
 void causal_linear(const Rows<T>& q, const Rows<T>& k, const Rows<T>& v,
                    const Decay<T>& decay, const Denominator<T>& denominator,
                    MatView<T> s, const Sink<T>& sink, T* scratch) noexcept {
-  chosen<T, causal_linear<T>>(q, k, v, decay, denominator, s, sink, scratch);
+  chosen_by_width<T, causal_linear<T>>(std::max(q.x.cols, v.width()), q, k, v, decay,
+                                       denominator, s, sink, scratch);
 }
 template <class T>
 void absorb(const Rows<T>& k, const Rows<T>& v, MatView<T> s, T* z,

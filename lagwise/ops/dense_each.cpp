@@ -27,12 +27,6 @@ using torch::autograd::variable_list;
 
 constexpr const char* kOp = "dense";
 
-/// Rows that pass at once: see feed_forward.cpp.
-int64_t rows_at_once(int64_t inputs) {
-  constexpr int64_t kNumbers = 1 << 19;
-  return std::max(kDenseRows, kNumbers / std::max<int64_t>(1, inputs));
-}
-
 /// The layers as they are multiplied: weights are factors, x and biases are sums.
 struct Layers {
   Tensor x;  // [rows, I]
@@ -47,6 +41,11 @@ struct Layers {
       each.push_back({in_precision(tensors[i], precision).contiguous(),
                       or_none(tensors[i + 1])});
   }
+  int64_t weights() const {
+    int64_t sum = 0;
+    for (const DenseWeights& layer : each) sum += layer.weight.numel();
+    return sum;
+  }
   at::ScalarType factors() const { return each[0].weight.scalar_type(); }
 
  private:
@@ -57,7 +56,7 @@ struct Layers {
 
 /// y = norm(x) W^T + b of each layer, [rows, O].
 variable_list each_forward(const Layers& l) {
-  const int64_t rows = l.x.size(0), step = rows_at_once(l.x.size(1));
+  const int64_t rows = l.x.size(0), step = rows_at_once(l.weights());
   variable_list y;
   for (const DenseWeights& layer : l.each)
     y.push_back(at::empty({rows, layer.weight.size(0)}, l.x.options()));
@@ -91,14 +90,12 @@ struct Gradients {
 void each_backward(const Layers& l, const variable_list& dy, const Tensor& past,
                    const Gradients& to) {
   const int64_t rows = l.x.size(0), inputs = l.x.size(1);
-  int64_t weights = 0;
-  for (const DenseWeights& layer : l.each) weights += layer.weight.numel();
-  const int64_t ranges = ranges_of_rows(rows, weights);
+  const int64_t ranges = ranges_of_rows(rows, l.weights());
   const RangeSums gains(to.gain, ranges, true);
   std::vector<RangeSums> w, b;
   for (const DenseWeights& layer : to.each)
     w.emplace_back(layer.weight, ranges), b.emplace_back(layer.bias, ranges);
-  const int64_t step = rows_at_once(inputs), most = std::min(rows, step);
+  const int64_t step = rows_at_once(l.weights()), most = std::min(rows, step);
   AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, l.factors(), kOp, [&] {
     using T = scalar_t;
     using Sum = SumOf<T>;

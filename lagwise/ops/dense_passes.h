@@ -24,6 +24,11 @@ inline at::ScalarType sum_type(at::ScalarType factors) {
 /// Rows of a piece of the passes below, at least.
 inline constexpr int64_t kDenseRows = 64;
 
+/// How many rows pass through a layer, or several, before the next ones come. With few
+/// weights rows and weights stay in the second cache together; many are read anew by every
+/// product, which must then be worth it.
+inline int64_t rows_at_once(int64_t weights) { return weights <= 1 << 16 ? 256 : 512; }
+
 /// The last axis side by side, all others as rows.
 at::Tensor dense_rows(const at::Tensor& x);
 

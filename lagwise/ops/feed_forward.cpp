@@ -30,13 +30,6 @@ using torch::autograd::variable_list;
 
 constexpr const char* kOp = "feed_forward";
 
-/// How many rows of h pass at once. More would leave the cache; with fewer the weights,
-/// which every product reads anew, would cost more than the product.
-int64_t rows_at_once(int64_t inner) {
-  constexpr int64_t kNumbers = 1 << 20;
-  return std::max(kDenseRows, kNumbers / std::max<int64_t>(1, inner));
-}
-
 /// The layers as they are multiplied: weights are factors, x and biases are sums.
 struct Layers {
   Tensor x;  // [rows, I]
@@ -66,7 +59,7 @@ std::pair<Tensor, Tensor> both_layers(const Layers& l, const Tensor& start) {
   AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, l.factors(), kOp, [&] {
     using T = scalar_t;
     using Sum = SumOf<T>;
-    const int64_t step = rows_at_once(inner);
+    const int64_t step = rows_at_once(l.in.weight.numel());
     in_pieces(rows, kDenseRows, [&](int64_t first, int64_t last) {
       const int64_t most = std::min(step, last - first);
       const NormedRows<T> x(l.x, l.norm, most);
@@ -130,7 +123,7 @@ Gradients both_backwards(const Layers& l, const Tensor& h, const Tensor& dy,
   const int64_t ranges = ranges_of_rows(rows, l.in.weight.numel());
   const RangeSums gains(to.gain, ranges, true), in_w(to.in_weight, ranges),
       in_b(to.in_bias, ranges), out_w(to.out_weight, ranges), out_b(to.out_bias, ranges);
-  const int64_t step = rows_at_once(inner), most = std::min(rows, step);
+  const int64_t step = rows_at_once(l.in.weight.numel()), most = std::min(rows, step);
   const Tensor ones = at::ones({1, most}, h.options());
   AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, l.factors(), kOp, [&] {
     using T = scalar_t;
