@@ -127,7 +127,7 @@ std::string describe_settings() {
   return "float32; " + std::to_string(usable_cores()) +
          " cores; sides timed in turn, median; malloc keeps freed memory (M_MMAP_MAX "
          "0, "
-         "M_TRIM_THRESHOLD 2 GB, M_TOP_PAD 64 MiB); BLAS: " +
+         "M_TRIM_THRESHOLD 2 GB, M_TOP_PAD 64 MiB) and has large pages; BLAS: " +
          ops::blas_name();
 }
 

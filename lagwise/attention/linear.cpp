@@ -158,18 +158,24 @@ LinearAttention::Call LinearAttention::call_of(const LinearInputs& inputs) const
   return call;
 }
 
+at::Tensor LinearAttention::normed(const at::Tensor& out,
+                                   const LinearInputs& inputs) const {
+  const bool left = !inputs.normed && norm_.before_layer().gain.defined();
+  return left ? out : norm_.apply(out);
+}
+
 ops::LinearResult LinearAttention::attend(const LinearInputs& inputs,
                                           const ops::LinearState& from) const {
   const Call call = call_of(inputs);
   ops::LinearResult r =
       ops::linear_attention_stateful(call.q, call.k, inputs.v, from, call.options);
-  r.out = norm_.apply(r.out);
+  r.out = normed(r.out, inputs);
   return r;
 }
 
 at::Tensor LinearAttention::attend(const LinearInputs& inputs) const {
   const Call call = call_of(inputs);
-  return norm_.apply(ops::linear_attention(call.q, call.k, inputs.v, call.options));
+  return normed(ops::linear_attention(call.q, call.k, inputs.v, call.options), inputs);
 }
 
 /// Padding stays out because its keys get features of zero, which add nothing to num
@@ -188,7 +194,7 @@ at::Tensor LinearAttention::attend_by_lag(const LinearInputs& inputs,
   const bool few = q.size(2) <= kFew && q.size(2) > 0 && keys.size(2) > 0;
   const at::Tensor out = few ? weigh_pairs(q, keys, inputs.v, lag_bias, eps_)
                              : ops::toeplitz_linear(q, keys, inputs.v, lag_bias, eps_);
-  return norm_.apply(without_padding(out, inputs.lengths));
+  return normed(without_padding(out, inputs.lengths), inputs);
 }
 
 at::Tensor LinearAttention::step(const LinearInputs& inputs,
@@ -213,7 +219,7 @@ at::Tensor LinearAttention::step(const LinearInputs& inputs,
   const at::Tensor out =
       ops::linear_attention_step(without_length(call.q), without_length(call.k),
                                  without_length(inputs.v), state, call.options);
-  return norm_.apply(out.unsqueeze(2));
+  return normed(out.unsqueeze(2), inputs);
 }
 
 }  // namespace lagwise

@@ -27,6 +27,7 @@ struct LinearInputs {
                                                    ///<   whose memory() has them
   at::Tensor lengths = {}, key_lengths = {};       ///< [B], as in ops::LinearOptions
   bool causal = true;
+  bool normed = true;  ///< false: what output_norm() has for a layer is left to it
   bool mapped = true;  ///< false: q, k and the norms are still without the feature map,
 };                     ///<   which the operator applies itself; only where `fuses()`
 
@@ -71,6 +72,7 @@ class LinearAttention {
   const std::vector<Spec::Option>& options() const { return options_; }
 
   const MemoryOptions& memory() const { return memory_; }
+  const OutputNorm& output_norm() const { return norm_; }
   bool divides() const { return divides_; }
   bool fuses() const { return !map_->fused().empty(); }
 
@@ -113,6 +115,7 @@ class LinearAttention {
     ops::LinearOptions options;
   };
   Call call_of(const LinearInputs& inputs) const;
+  at::Tensor normed(const at::Tensor& out, const LinearInputs& inputs) const;
 
   std::unique_ptr<FeatureMap> map_;
   bool divides_ = true;

@@ -47,6 +47,11 @@ at::Tensor OutputNorm::apply(const at::Tensor& out) const {
   return unit * gain_.unsqueeze(1).to(out.scalar_type());  // [H, 1, E]
 }
 
+ops::InputNorm OutputNorm::before_layer() const {
+  if (name_ != "rms_head") return {};
+  return {gain_, eps_};
+}
+
 Parameters OutputNorm::parameters() const {
   if (!gain_.defined()) return {};
   return {{"norm_gain", gain_}};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lagwise/core/spec.h"
+#include "lagwise/ops/dense.h"
 #include "lagwise/ops/parameters.h"
 
 namespace lagwise {
@@ -27,6 +28,10 @@ class OutputNorm {
 
   /// [B, H, N, E] -> [B, H, N, E]
   at::Tensor apply(const at::Tensor& out) const;
+
+  /// For a dense layer that norms the heads it reads itself: rms_head with a gain can be
+  /// left to it. Without a gain where it cannot.
+  ops::InputNorm before_layer() const;
 
   /// norm_gain [H, E], if there is one.
   Parameters parameters() const;

@@ -2,10 +2,13 @@
 
 #include <malloc.h>
 #include <sched.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <thread>
 
 namespace lagwise {
@@ -17,10 +20,29 @@ int usable_cores() {
   return std::max(1, cores);
 }
 
+namespace {
+
+/// Takes address space for the heap at once and asks for pages of 2 MB in it: activations
+/// are read and written once in a while, and with small pages half of that is looking up
+/// where they are. Memory is taken as it is used, as ever; where the kernel or a limit
+/// refuses, pages stay small.
+void ask_for_large_pages() {
+  constexpr size_t kHeap = size_t{1} << 30, kPage = size_t{2} << 20;
+  void* const space = std::malloc(kHeap);
+  if (space == nullptr) return;
+  const auto begin = reinterpret_cast<uintptr_t>(space), end = begin + kHeap;
+  const uintptr_t first = (begin + kPage - 1) / kPage * kPage, last = end / kPage * kPage;
+  madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+  std::free(space);  // back to the heap, which keeps it
+}
+
+}  // namespace
+
 void keep_freed_memory() {
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, 2'000'000'000);
   mallopt(M_TOP_PAD, 64 << 20);
+  ask_for_large_pages();
 }
 
 std::string human_bytes(int64_t bytes) {

@@ -9,7 +9,8 @@ namespace lagwise {
 int usable_cores();
 
 /// Tells malloc to keep what is freed: otherwise every large tensor is returned to the
-/// kernel and each of its pages faulted in again, 2.4 us a page on a virtual machine.
+/// kernel and each of its pages faulted in again, 2.4 us a page on a virtual machine. And
+/// asks for large pages in the first GB.
 /// Call it once, before the first large tensor.
 void keep_freed_memory();
 

@@ -105,6 +105,10 @@ class LinearMixer : public Mixer {
     return {attention_.bias(Side::query), attention_.bias(Side::key)};
   }
 
+  ops::InputNorm head_norm() const override {
+    return attention_.output_norm().before_layer();
+  }
+
   at::Tensor mix(const HeadRows& rows, const Pass& pass) const override {
     const Joined x = join(rows, pass);
     if (!by_lag()) return attention_.attend(x.inputs);
@@ -181,7 +185,7 @@ class LinearMixer : public Mixer {
       to = std::min(n, from + std::max(kLeast, shift + from));
       const int64_t m = std::clamp<int64_t>(shift + to, 0, all);
       LinearInputs some;
-      some.causal = false;
+      some.causal = false, some.normed = x.normed;
       some.q = some_rows(x.q, from, to);
       some.k = some_rows(x.k, 0, m), some.v = x.v.slice(2, 0, m);
       some.lengths = lengths_within(x.lengths, from, to);
@@ -222,6 +226,7 @@ class LinearMixer : public Mixer {
       at.query_start = m - n, at.key_start = 0;
       at.query_at = at.key_at = at::Tensor();
       LinearInputs inputs;
+      inputs.normed = rows.normed;
       inputs.q = features_of(rows.q, b, n);
       inputs.k = {with_graph(past.rows.keys(), keys.x), past.log_scale};
       inputs.v = with_graph(past.rows.values(), sequence(rows.v, b, n));
@@ -269,7 +274,7 @@ class LinearMixer : public Mixer {
         rows.q.options());
     Joined x;
     LinearInputs& to = x.inputs;
-    to.v = rows.v, to.causal = pass.at.causal;
+    to.v = rows.v, to.causal = pass.at.causal, to.normed = false;
     to.log_decay = rows.log_decay, to.write_strength = rows.write_strength;
     to.lengths = pass.lengths, to.key_lengths = pass.key_lengths;
     if (to.key_lengths.defined() && !to.lengths.defined())

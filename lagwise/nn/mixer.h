@@ -8,6 +8,7 @@
 
 #include "lagwise/attention/memory_options.h"
 #include "lagwise/nn/pass.h"
+#include "lagwise/ops/dense.h"
 
 namespace lagwise::nn {
 
@@ -47,6 +48,9 @@ class Mixer {
 
   /// Added by the layer, for which it is part of a projection's bias.
   virtual RowBias row_bias() const { return {}; }
+
+  /// A norm of each head's results that it leaves to the layer; without a gain: none.
+  virtual ops::InputNorm head_norm() const { return {}; }
 
   /// What it asks of the layer around it: gates, convolutions.
   virtual MemoryOptions memory() const { return {}; }

@@ -85,8 +85,15 @@ at::Tensor MultiHeadAttention::join(const at::Tensor& heads, const at::Tensor& x
                                     const at::Tensor& start) const {
   at::Tensor rows = heads.transpose(1, 2).reshape(
       {heads.size(0), heads.size(2), heads.size(1) * heads.size(3)});
-  if (gate_proj_) rows = rows * at::silu(gate_proj_->forward(x));
-  return out_proj_->forward(rows, start);
+  ops::InputNorm norm = mixer_->head_norm();
+  if (norm.gain.defined()) norm.gain = norm.gain.to(rows.scalar_type());
+  const ops::DenseWeights out = out_proj_->weights();
+  if (!gate_proj_) return ops::dense(rows, out.weight, out.bias, start, norm);
+  if (norm.gain.defined())  // before the gate
+    rows = ops::rms_norm(rows.view(heads.transpose(1, 2).sizes()), norm.gain, norm.eps)
+               .view(rows.sizes());
+  rows = rows * at::silu(gate_proj_->forward(x));
+  return ops::dense(rows, out.weight, out.bias, start);
 }
 
 /// Projected and convolved rows by head, with the gates of the input y of the keys.

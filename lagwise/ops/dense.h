@@ -6,8 +6,20 @@
 
 namespace lagwise::ops {
 
-/// A dense layer: y = x W^T + b + start over the last axis, differentiable by all four.
-/// `start` is what the layer is added to, such as the input of a residual block.
+struct DenseWeights {
+  at::Tensor weight;  ///< [O, I]
+  at::Tensor bias;    ///< [O] or undefined
+};
+
+/// The norm of rms_norm.h before a layer. Without a gain: none.
+struct InputNorm {
+  at::Tensor gain;  ///< [I], or [G, I / G]: each of G parts of a row is normed, such as
+  double eps = 0;   ///<   the heads of a token
+};
+
+/// A dense layer: y = norm(x) W^T + b + start over the last axis, differentiable by all
+/// of them. `start` is what the layer is added to, such as the input of a residual block.
+/// The normed rows are not kept but computed anew in the backward pass.
 ///
 /// The products are cut into pieces for the threads of ATen, which all other operators
 /// use as well. How they are cut depends on the shape alone, so that the bits do not
@@ -16,18 +28,8 @@ namespace lagwise::ops {
 /// Shapes  x [.., I], weight [O, I], bias [O] or undefined, start [.., O] or undefined
 ///         -> [.., O]; f32 or f64
 at::Tensor dense(const at::Tensor& x, const at::Tensor& weight,
-                 const at::Tensor& bias = {}, const at::Tensor& start = {});
-
-struct DenseWeights {
-  at::Tensor weight;  ///< [O, I]
-  at::Tensor bias;    ///< [O] or undefined
-};
-
-/// The norm of rms_norm.h before a layer. Without a gain: none.
-struct InputNorm {
-  at::Tensor gain;  ///< [I]
-  double eps = 0;
-};
+                 const at::Tensor& bias = {}, const at::Tensor& start = {},
+                 const InputNorm& norm = {});
 
 /// Several layers of the same input, such as queries, keys and values.
 struct DenseEach {
@@ -36,8 +38,7 @@ struct DenseEach {
 };
 
 /// The gradient of x is summed by the products themselves, and what comes back through
-/// DenseEach::x is added in the same pass; the normed rows are not kept but computed anew
-/// in the backward pass.
+/// DenseEach::x is added in the same pass.
 DenseEach dense_each(const at::Tensor& x, const std::vector<DenseWeights>& layers,
                      const InputNorm& norm = {});
 

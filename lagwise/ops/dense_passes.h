@@ -43,14 +43,6 @@ void dense_some_rows(MatView<const T> x, const at::Tensor& weight,
                      const at::Tensor& bias, MatView<const SumOf<T>> start,
                      MatView<SumOf<T>> y);
 
-/// y = x W^T + b + start [rows, O].
-at::Tensor dense_forward(const at::Tensor& x, const at::Tensor& weight,
-                         const at::Tensor& bias, const at::Tensor& start = {});
-
-/// dx = dy W, or dx += dy W.
-void dense_input_gradient(const at::Tensor& dy, const at::Tensor& weight, bool add,
-                          const at::Tensor& dx);
-
 /// Into how many ranges of rows the sums over rows are cut that give the gradients of
 /// so many weights. Each range sums on its own, so each needs room for all weights.
 int64_t ranges_of_rows(int64_t rows, int64_t weights);
@@ -74,9 +66,5 @@ class RangeSums {
  private:
   at::Tensor to_, more_;  // more_ [ranges - 1, numbers of to]
 };
-
-/// dW = dy^T x and db = sum over rows of dy, those that are defined.
-void dense_weight_gradients(const at::Tensor& dy, const at::Tensor& x,
-                            const at::Tensor& dw, const at::Tensor& db);
 
 }  // namespace lagwise::ops

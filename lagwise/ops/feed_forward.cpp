@@ -17,7 +17,6 @@
 #include "lagwise/ops/normed_rows.h"
 #include "lagwise/ops/parallel/pieces.h"
 #include "lagwise/ops/precision.h"
-#include "lagwise/ops/rms_norm.h"
 #include "lagwise/ops/torch/once_differentiable.h"
 #include "lagwise/ops/torch/recorded.h"
 
@@ -223,9 +222,7 @@ Tensor feed_forward(const Tensor& x, const DenseWeights& in, const DenseWeights&
               ": expected the second weight [O, F] with F = ", in.weight.size(0),
               ", got ", out.weight.sizes());
   if (x.numel() == 0) {
-    const Tensor rows = norm.gain.defined() ? rms_norm(x, norm.gain, norm.eps) : x;
-    return dense(at::gelu(dense(rows, in.weight, in.bias)), out.weight, out.bias,
-                 start);
+    return dense(at::gelu(dense(x, in.weight, in.bias)), out.weight, out.bias, start);
   }
   const auto optional = [](const Tensor& t) {
     return t.defined() ? c10::optional<Tensor>(t) : c10::nullopt;

@@ -59,7 +59,7 @@ class Between {
 };
 
 /// The rows that dense layers multiply: x [rows, I], dense, normed first if there is a
-/// gain. They are made a block at a time, while the block is in the cache, and nowhere
+/// gain: whole, or part by part. They are made a block at a time, while the block is in the cache, and nowhere
 /// kept; so are their gradients.
 template <class T>
 class NormedRows {
@@ -69,8 +69,9 @@ class NormedRows {
       : x_(matrix_view<const Sum>(x)),
         norm_(norm),
         rows_(norm.gain.defined() || !std::is_same_v<T, Sum> ? most_rows * x_.cols : 0),
+        parts_(norm.gain.defined() && norm.gain.dim() == 2 ? norm.gain.size(0) : 1),
         inverse_(std::make_unique_for_overwrite<Sum[]>(
-            static_cast<size_t>(norm.gain.defined() ? most_rows : 0))) {}
+            static_cast<size_t>(norm.gain.defined() ? most_rows * parts_ : 0))) {}
 
   /// Rows [begin, end), until the next block is asked for.
   MatView<const T> block(int64_t begin, int64_t end) const {
@@ -78,14 +79,15 @@ class NormedRows {
     const int64_t count = x.rows * x.cols;
     if (!norm_.gain.defined())
       return {rows_.rounded(x.data, count), x.rows, x.cols, x.cols, 1};
-    kernels::rms_norm<Sum>(x, gain(), norm_.eps,
-                           {rows_.sums(), x.rows, x.cols, x.cols, 1}, inverse_.get());
+    kernels::rms_norm<Sum>(parts(x), gain(), norm_.eps,
+                           parts(MatView<Sum>{rows_.sums(), x.rows, x.cols, x.cols, 1}),
+                           inverse_.get());
     return {rows_.factors(count), x.rows, x.cols, x.cols, 1};
   }
 
   /// The gradient of x, dx [rows, I], from that of this block, d [end - begin, I], and
   /// from what else x gets, `past` [rows, I] or undefined. Adds to the gradient of the
-  /// gain, gain_sum [I].
+  /// gain, gain_sum.
   void block_gradient(int64_t begin, int64_t end, const Sum* d, const at::Tensor& past,
                       const at::Tensor& dx, Sum* gain_sum) const {
     const MatView<const Sum> x = x_.slice(begin, end);
@@ -94,20 +96,29 @@ class NormedRows {
     MatView<const Sum> start{};
     if (past.defined()) start = matrix_view<const Sum>(past).slice(begin, end);
     if (norm_.gain.defined())
-      return kernels::rms_norm_gradient<Sum>(x, gain(), inverse_.get(), from, start, to,
-                                             {gain_sum, 1, x.cols, x.cols, 1});
+      return kernels::rms_norm_gradient<Sum>(
+          parts(x), gain(), inverse_.get(), parts(from), parts(start), parts(to),
+          parts(MatView<Sum>{gain_sum, 1, x.cols, x.cols, 1}));
     for (int64_t i = 0; i < x.rows * x.cols; ++i)
       to.data[i] = d[i] + (start.data ? start.data[i] : Sum{0});
   }
 
  private:
   MatView<const Sum> gain() const {
-    return {norm_.gain.data_ptr<Sum>(), 1, x_.cols, x_.cols, 1};
+    return parts(
+        MatView<const Sum>{norm_.gain.data_ptr<Sum>(), 1, x_.cols, x_.cols, 1});
+  }
+  /// Dense rows, each part a row of its own.
+  template <class U>
+  MatView<U> parts(MatView<U> x) const {
+    const int64_t width = x.cols / parts_;
+    return {x.data, x.rows * parts_, width, width, 1};
   }
 
   MatView<const Sum> x_;
   const InputNorm& norm_;
   Between<T> rows_;
+  int64_t parts_;
   std::unique_ptr<Sum[]> inverse_;  // of the block: r of kernels/rms_norm.h
 };
 

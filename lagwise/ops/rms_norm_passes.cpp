@@ -66,7 +66,7 @@ RmsForward rms_forward(const Tensor& x, const Tensor& gain, double eps) {
 
 /// Each piece sums its own rows; the pieces are summed in their order.
 RmsGradients rms_backward(const Tensor& x, const Tensor& gain, const Tensor& r,
-                          const Tensor& dy, const Tensor& start) {
+                          const Tensor& dy) {
   const int64_t rows = r.size(0), cols = gain.size(-1), groups = groups_of(gain);
   const int64_t piece = rows_of_piece(rows, cols, groups);
   const Tensor dx = at::empty_like(x);
@@ -74,12 +74,10 @@ RmsGradients rms_backward(const Tensor& x, const Tensor& gain, const Tensor& r,
       at::zeros({(rows + piece - 1) / piece, groups, cols}, x.options());
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "rms_norm", [&] {
     in_pieces(rows, piece, [&](int64_t i, int64_t begin, int64_t end) {
-      MatView<const scalar_t> from{};
-      if (start.defined()) from = rows_of<const scalar_t>(start).slice(begin, end);
       kernels::rms_norm_gradient<scalar_t>(
           rows_of<const scalar_t>(x).slice(begin, end), rows_of<const scalar_t>(gain),
           r.data_ptr<scalar_t>() + begin, rows_of<const scalar_t>(dy).slice(begin, end),
-          from, rows_of<scalar_t>(dx).slice(begin, end),
+          {}, rows_of<scalar_t>(dx).slice(begin, end),
           rows_of<scalar_t>(sums).slice(i * groups, (i + 1) * groups));
     });
   });

@@ -14,9 +14,7 @@ RmsForward rms_forward(const at::Tensor& x, const at::Tensor& gain, double eps);
 struct RmsGradients {
   at::Tensor x, gain;
 };
-/// start: what else goes into the gradient of x, like x and dense; undefined: nothing.
 RmsGradients rms_backward(const at::Tensor& x, const at::Tensor& gain,
-                          const at::Tensor& inv_size, const at::Tensor& dy,
-                          const at::Tensor& start = {});
+                          const at::Tensor& inv_size, const at::Tensor& dy);
 
 }  // namespace lagwise::ops

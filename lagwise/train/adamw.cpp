@@ -4,7 +4,10 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 #include "lagwise/kernels/adamw.h"
@@ -26,6 +29,27 @@ kernels::AdamwRates rates_of(const TrainConfig& config, int64_t step, double lr,
       .rate = static_cast<float>(lr / (1 - std::pow(config.beta1, t))),
       .root_scale = static_cast<float>(1 / std::sqrt(1 - std::pow(config.beta2, t))),
       .grad_scale = static_cast<float>(grad_scale)};
+}
+
+/// In pieces of a fixed size, so that the sum does not depend on the number of threads.
+double sum_of_squares(const at::Tensor& x) {
+  constexpr int64_t kPiece = 1 << 16, kLanes = 8;
+  const int64_t count = x.numel(), pieces = (count + kPiece - 1) / kPiece;
+  const float* const data = x.data_ptr<float>();
+  std::vector<double> sums(static_cast<size_t>(pieces));
+  at::parallel_for(0, pieces, 1, [&](int64_t first, int64_t last) {
+    for (int64_t piece = first; piece < last; ++piece) {
+      const float *at = data + piece * kPiece,
+                  *end = data + std::min(count, (piece + 1) * kPiece);
+      std::array<double, kLanes> lanes = {};  // sums that need not wait for each other
+      for (; end - at >= kLanes; at += kLanes)
+        for (int64_t j = 0; j < kLanes; ++j)
+          lanes[size_t(j)] += static_cast<double>(at[j]) * static_cast<double>(at[j]);
+      for (; at < end; ++at) lanes[0] += static_cast<double>(*at) * static_cast<double>(*at);
+      sums[size_t(piece)] = std::accumulate(lanes.begin(), lanes.end(), 0.0);
+    }
+  });
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
 }  // namespace
@@ -66,8 +90,7 @@ double AdamW::gradient_norm() const {
   for (const auto& [name, tensor] : parameters_) {
     const at::Tensor& gradient = tensor.grad();
     if (!gradient.defined()) continue;
-    const double norm = gradient.norm().item<double>();
-    sum += norm * norm;
+    sum += sum_of_squares(gradient.contiguous());
   }
   return std::sqrt(sum);
 }
