@@ -19,6 +19,7 @@
 #include "lagwise/core/machine.h"
 #include "lagwise/core/spec.h"
 #include "lagwise/ops/precision.h"
+#include "lagwise/ops/recompute.h"
 #include "lagwise/train/adamw.h"
 
 namespace lagwise::bench {
@@ -64,11 +65,13 @@ class Trainee {
 };
 
 Trainee model_trainee(const ModelConfig& config, const Batch& batch,
-                      ops::Precision precision = ops::Precision::full) {
+                      ops::Precision precision = ops::Precision::full,
+                      bool recompute = false) {
   const std::shared_ptr<Model> model = make_model(config);
   model->train();
-  const auto loss = [model, batch, precision](const Draw& draw) -> StepLoss {
+  const auto loss = [model, batch, precision, recompute](const Draw& draw) -> StepLoss {
     const ops::WithPrecision here(precision);
+    const ops::WithRecompute less(recompute);
     const Loss sum = model->loss(batch, draw);
     return {sum.sum, static_cast<double>(sum.count)};
   };
@@ -168,14 +171,15 @@ class TrainBench {
     plan_.progress(what + ", N = " + std::to_string(n));
     BenchRow row;
     const bool rounds = rival.ours == ops::Precision::bf16;
-    row.name = what, row.direction = rounds ? "training step, bf16" : "training step";
+    row.name = what + (plan_.recompute ? ", recompute" : "");
+    row.direction = rounds ? "training step, bf16" : "training step";
     row.n = n, row.heads = config.heads, row.d = feature_width(config),
     row.e = config.dim / config.heads, row.batch = batch, row.threads = threads;
     row.baseline = rival.name;
 
     const double gflop = 1e-9 * matrix_flops(config) * static_cast<double>(batch * n);
     const Batch data = random_batch(batch, n, config.vocabulary);
-    Trainee ours = model_trainee(config, data, rival.ours);
+    Trainee ours = model_trainee(config, data, rival.ours, plan_.recompute);
     const Threads our_threads{threads, 1};
     our_threads.set();
     row.extra_bytes = ours.warm_up();

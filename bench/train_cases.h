@@ -13,6 +13,7 @@ struct TrainPlan {
   int threads = 2;
   std::vector<int64_t> lengths = {512, 2048, 8192};
   std::string only;             ///< of sine_spe, rope, bf16; empty: all
+  bool recompute = false;       ///< ours keeps less: train.recompute
   bool quick = false;           ///< one repetition, a sixteenth of every length
   double longest_seconds = 20;  ///< of all repetitions of a row, about
   int64_t most_bytes = 0;       ///< 0: what the machine has left

@@ -46,8 +46,9 @@ DenseEach dense_each(const at::Tensor& x, const std::vector<DenseWeights>& layer
 ///
 ///     y = start + gelu(norm(x) W_in^T + b_in) W_out^T + b_out
 ///
-/// Where start is x, their gradients are one. Keeps x and the numbers before GELU; those after the norm and after GELU are computed
-/// anew in the backward pass, a few rows at a time. Shapes as of `dense`.
+/// Where start is x, their gradients are one. Keeps x and the numbers before GELU, or x
+/// alone (recompute.h); those after the norm and after GELU are computed anew in the
+/// backward pass, a few rows at a time. Shapes as of `dense`.
 at::Tensor feed_forward(const at::Tensor& x, const DenseWeights& in,
                         const DenseWeights& out, const at::Tensor& start = {},
                         const InputNorm& norm = {});

@@ -5,6 +5,7 @@
 #include <omp.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "lagwise/ops/recompute.h"
 #include "lagwise/ops/torch/blas_threads.h"
 
 namespace lagwise::ops {
@@ -233,6 +234,26 @@ TEST(Dense, NormsItsInputIfAsked) {
   EXPECT_THROW(
       dense_each(at::zeros({2, 3}), {{at::zeros({4, 3}), {}}}, {at::zeros({4}), eps}),
       c10::Error);
+}
+
+TEST(FeedForward, ComputesAnewWhatItDoesNotKeep) {
+  at::manual_seed(12);
+  for (const int64_t rows : {1, 300, 1300})
+    for (const at::ScalarType type : {at::kDouble, at::kFloat}) {
+      const Tensor x = random({rows, 6}, type), gain = random({6}, type),
+                   w0 = random({24, 6}, type), b0 = random({24}, type),
+                   w1 = random({6, 24}, type), b1 = random({6}, type);
+      const auto passes = [&](bool anew) {
+        const WithRecompute here(anew);
+        const Tensor y = feed_forward(x, {w0, b0}, {w1, b1}, x, {gain, 1e-5});
+        auto all = torch::autograd::grad({y.square().sum()}, {x, gain, w0, b0, w1, b1});
+        all.push_back(y.detach());
+        return all;
+      };
+      const auto kept = passes(false), anew = passes(true);
+      for (size_t i = 0; i < kept.size(); ++i) EXPECT_TRUE(kept[i].equal(anew[i])) << i;
+    }
+  EXPECT_FALSE(recomputes());
 }
 
 TEST(FeedForward, GivesTheSameBitsOnAnyNumberOfThreads) {

@@ -17,6 +17,7 @@
 #include "lagwise/ops/normed_rows.h"
 #include "lagwise/ops/parallel/pieces.h"
 #include "lagwise/ops/precision.h"
+#include "lagwise/ops/recompute.h"
 #include "lagwise/ops/torch/once_differentiable.h"
 #include "lagwise/ops/torch/recorded.h"
 
@@ -51,9 +52,11 @@ struct Layers {
 /// h = norm(x) W_in^T, and y = gelu(h + b_in) W_out^T + b_out + start; some rows pass
 /// through both layers before the next ones come, so that norm(x) and gelu(..) are nowhere
 /// kept. h is kept as a factor would be, and GELU is taken of what is kept.
+/// h is the widest thing that a model keeps: if it is to be computed anew it is empty.
 std::pair<Tensor, Tensor> both_layers(const Layers& l, const Tensor& start) {
   const int64_t rows = l.x.size(0), inner = l.in.weight.size(0);
-  const Tensor h = at::empty({rows, inner}, l.in.weight.options());
+  const bool keeps = !recomputes();
+  const Tensor h = at::empty({keeps ? rows : 0, inner}, l.in.weight.options());
   const Tensor y = at::empty({rows, l.out.weight.size(0)}, l.x.options());
   AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, l.factors(), kOp, [&] {
     using T = scalar_t;
@@ -63,9 +66,11 @@ std::pair<Tensor, Tensor> both_layers(const Layers& l, const Tensor& start) {
       const int64_t most = std::min(step, last - first);
       const NormedRows<T> x(l.x, l.norm, most);
       const Between<T> space(most * inner);
+      const auto spare =
+          std::make_unique_for_overwrite<T[]>(size_t(keeps ? 0 : most * inner));
       for (int64_t begin = first; begin < last; begin += step) {
         const int64_t end = std::min(last, begin + step), count = (end - begin) * inner;
-        T* const kept = h.data_ptr<T>() + begin * inner;
+        T* const kept = keeps ? h.data_ptr<T>() + begin * inner : spare.get();
         const auto view = [&](auto* data) {
           return MatView<std::remove_pointer_t<decltype(data)>>{data, end - begin, inner,
                                                                 inner, 1};
@@ -108,22 +113,24 @@ struct Gradients {
 ///     dg = dy W_out    g = gelu(h + b_in)     dh = dg gelu'(h + b_in)
 ///     dW_out += dy^T g     dW_in += dh^T n    dn = dh W_in    dx from dn
 ///
+/// Where h was not kept it is n W_in^T again.
 /// past: what else goes into dx, or undefined.
 Gradients both_backwards(const Layers& l, const Tensor& h, const Tensor& dy,
                          const Tensor& past) {
   const auto empty = [&](at::IntArrayRef sizes) {
     return at::empty(sizes, l.x.options());
   };
-  const int64_t rows = l.x.size(0), inputs = l.x.size(1), inner = h.size(1);
+  const int64_t rows = l.x.size(0), inputs = l.x.size(1), inner = l.in.weight.size(0);
   const Tensor gain = l.norm.gain.defined() ? empty({inputs}) : Tensor();
   const Gradients to{empty(l.x.sizes()),         gain, empty(l.in.weight.sizes()),
                      empty({inner}),             empty(l.out.weight.sizes()),
                      empty({l.out.weight.size(0)})};
+  const bool kept_all = h.size(0) == rows;
   const int64_t ranges = ranges_of_rows(rows, l.in.weight.numel());
   const RangeSums gains(to.gain, ranges, true), in_w(to.in_weight, ranges),
       in_b(to.in_bias, ranges), out_w(to.out_weight, ranges), out_b(to.out_bias, ranges);
   const int64_t step = rows_at_once(l.in.weight.numel()), most = std::min(rows, step);
-  const Tensor ones = at::ones({1, most}, h.options());
+  const Tensor ones = at::ones({1, most}, l.in.weight.options());
   AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, l.factors(), kOp, [&] {
     using T = scalar_t;
     using Sum = SumOf<T>;
@@ -140,12 +147,20 @@ Gradients both_backwards(const Layers& l, const Tensor& h, const Tensor& dy,
       const NormedRows<T> x(l.x, l.norm, most);
       const Between<T> of_g(most * inner), of_dh(most * inner);
       const auto dn = std::make_unique_for_overwrite<Sum[]>(size_t(most * inputs));
+      const auto spare =
+          std::make_unique_for_overwrite<T[]>(size_t(kept_all ? 0 : most * inner));
       for (int64_t r = first_range; r < last_range; ++r) {
         const int64_t first = rows * r / ranges, last = rows * (r + 1) / ranges;
         for (int64_t begin = first; begin < last; begin += step) {
           const int64_t end = std::min(last, begin + step), count = end - begin;
           const auto up = matrix_view<const T>(dy).slice(begin, end);
-          const T* const kept = h.data_ptr<T>() + begin * inner;
+          const MatView<const T> block = x.block(begin, end);
+          const T* kept = kept_all ? h.data_ptr<T>() + begin * inner : spare.get();
+          if (!kept_all) {
+            multiply(block, matrix_view<const T>(l.in.weight).transposed(), false,
+                     view(of_g.room_for(spare.get()), count, inner));
+            of_g.keep(count * inner, spare.get());
+          }
           multiply(up, matrix_view<const T>(l.out.weight), false,
                    view(of_dh.sums(), count, inner));
           const auto d_inner = view(of_dh.sums(), count, inner);
@@ -157,8 +172,7 @@ Gradients both_backwards(const Layers& l, const Tensor& h, const Tensor& dy,
           const MatView<const T> dh{of_dh.factors(count * inner), count, inner, inner,
                                     1};
           add_weights(up, g, out_w.of<Sum>(r), out_b.of<Sum>(r), begin > first);
-          add_weights(dh, x.block(begin, end), in_w.of<Sum>(r), in_b.of<Sum>(r),
-                      begin > first);
+          add_weights(dh, block, in_w.of<Sum>(r), in_b.of<Sum>(r), begin > first);
           multiply(dh, matrix_view<const T>(l.in.weight), false,
                    view(dn.get(), count, inputs));
           x.block_gradient(begin, end, dn.get(), past, to.x, gains.of<Sum>(r));

@@ -27,6 +27,7 @@ struct TrainConfig {
   int64_t log_every = 10;
   int64_t threads = 0;  ///< 0: all of the machine's
   std::string precision = "f32";  ///< of products in training: f32, bf16
+  bool recompute = false;         ///< less memory for more time
   uint64_t seed = 0;    ///< of parameters, noise and dropout
 };
 

@@ -118,6 +118,9 @@ std::vector<RecipeField> train_fields() {
        .help = "of products and of what is kept for gradients; parameters are f32",
        .place = at(LAGWISE_AT(train.precision)),
        .words = {"f32", "bf16"}},
+      {"train.recompute",
+       "feed-forward layers keep less and compute it anew: less memory, more time",
+       at(LAGWISE_AT(train.recompute))},
       {"train.seed", "of parameters, noise and dropout", at(LAGWISE_AT(train.seed)), 0},
   };
 }

@@ -16,6 +16,7 @@
 #include "lagwise/data/formats/fnv1a.h"
 #include "lagwise/models/model.h"
 #include "lagwise/ops/precision.h"
+#include "lagwise/ops/recompute.h"
 #include "lagwise/train/evaluation_mode.h"
 #include "lagwise/train/first_nonfinite.h"
 #include "lagwise/train/memory_needed.h"
@@ -176,6 +177,7 @@ Loss Trainer::loss_of(const Batch& batch, int64_t past, const Draw& draw) const 
   const ops::WithPrecision here(recipe_.train.precision == "bf16"
                                     ? ops::Precision::bf16
                                     : ops::Precision::full);
+  const ops::WithRecompute less(recipe_.train.recompute);
   return past == 0 ? model_->loss(batch, draw)
                    : loss_after_past(*model_, batch, recipe_.data.length, draw);
 }

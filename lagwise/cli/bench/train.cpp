@@ -17,7 +17,7 @@ namespace lagwise::cli {
 namespace {
 
 struct BenchTrainFlags {
-  bool json = false, quick = false;
+  bool json = false, quick = false, recompute = false;
   int threads = 0;
   std::string only;
   std::vector<int64_t> lengths = bench::TrainPlan().lengths;
@@ -40,6 +40,7 @@ void run_train_bench(const BenchTrainFlags& flags) {
   plan.lengths = flags.lengths;
   plan.quick = flags.quick;
   plan.only = flags.only;
+  plan.recompute = flags.recompute;
   plan.progress = show_progress;
   RowPrinter printer(flags.json, bench::describe_settings());
   plan.row = [&](const bench::BenchRow& row) {
@@ -60,6 +61,8 @@ void add_train_bench(CLI::App& bench) {
                  "Print a JSON array of rows instead of a table");
   verb->add_flag("--quick", flags->quick,
                  "Measure a sixteenth of each length, with one repetition");
+  verb->add_flag("--recompute", flags->recompute,
+                 "Let ours keep less and compute it anew, as train.recompute does");
   verb->add_option("--threads", flags->threads,
                    "Use this many threads, 1 to 256; all cores unless given")
       ->check(whole_number(1, 256));
