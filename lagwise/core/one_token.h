@@ -44,7 +44,8 @@ struct OneTokenPlace {
 
   /// Each of `blocks` equal parts of the row is turned in planes by the angles p f_j,
   /// and multiplied by turn_scale: kernels/rotate.h.
-  Numbers<double> frequency;  ///< [1 or H, planes of a block], radians per position
+  int64_t planes = 0;         ///< of a block
+  Numbers<double> frequency;  ///< [1 or H, planes], radians per position
   bool interleaved = false;   ///< planes (2j, 2j+1), else (j, j + P)
   int64_t blocks = 1;
   double turn_scale = 1;
@@ -123,7 +124,7 @@ void each_setting(OneTokenLayer& x, const Visit& visit) {
   OneTokenPlace& p = x.place;
   visit("width", p.width), visit("after_map", p.after_map);
   visit("separate", p.separate), visit("interleaved", p.interleaved);
-  visit("blocks", p.blocks), visit("turn_scale", p.turn_scale), visit("sines", p.sines);
+  visit("planes", p.planes), visit("blocks", p.blocks), visit("turn_scale", p.turn_scale), visit("sines", p.sines);
   OneTokenMemory& m = x.memory;
   visit("map", m.map.pointwise), visit("offset", m.map.offset);
   visit("random", m.map.random), visit("random_offset", m.map.random_offset);
