@@ -20,6 +20,7 @@
 
 #include "lagwise/cli/checks.h"
 #include "lagwise/cli/generate/music.h"
+#include "lagwise/cli/generate/sampling_flags.h"
 #include "lagwise/cli/run_flags.h"
 #include "lagwise/cli/terminal/progress_line.h"
 #include "lagwise/cli/terminal/stop_signal.h"
@@ -42,9 +43,9 @@ constexpr int kMostSamples = 4096;
 struct GenerateFlags {
   RunFlags run;
   std::string prompt, prompt_file, out;
-  int length = 0, count = 1, top_k = 0, seed = 0;  // length 0: not given
-  int prompt_tokens = 0;                           // 0: all
-  double temperature = 1, top_p = 1;
+  int length = 0, count = 1;  // length 0: not given
+  int prompt_tokens = 0;      // 0: all
+  SamplingFlags sampling;
   bool json = false, silent = false;
 };
 
@@ -81,8 +82,7 @@ class Generate {
       prompt_ = contents(flags.prompt_file);
     if (!flags.out.empty()) make_folder(flags.out);
     find_text();
-    sampling_ = {flags.temperature, flags.top_k, flags.top_p,
-                 static_cast<uint64_t>(flags.seed)};
+    sampling_ = flags.sampling.sampling();
     listens_ = model_row(run_.model->config().model).listens;
     scheme_ = text_->music();
     live_ = !flags_.json && !listens_ && !scheme_;
@@ -146,6 +146,8 @@ class Generate {
     const std::vector<int64_t> tokens = prompt_tokens();
     Writing writing;
     writing.sampling = sampling_;
+    writing.stops = flags_.sampling.stop_tokens(*text_);
+    writing.log_probabilities = flags_.sampling.log_probabilities;
     writing.length = flags_.length > 0 ? flags_.length : 512;
     const auto count = static_cast<size_t>(flags_.count);
     if (!listens_) {
@@ -197,6 +199,9 @@ class Generate {
     for (const std::vector<int64_t>& tokens : written.tokens) {
       samples.push_back({static_cast<int64_t>(samples.size()), shown_text(prompt_),
                          shown_text(text_->decode(tokens)), tokens, prompt_tokens()});
+      if (flags_.sampling.log_probabilities)
+        samples.back().log_probabilities =
+            written.log_probabilities[samples.size() - 1];
       if (scheme_)
         samples.back().music = music_json(*scheme_, music_sample(samples.back()),
                                           run_.model->config().length);
@@ -263,25 +268,6 @@ class Generate {
   ProgressLine progress_;
 };
 
-void add_sampling_flags(CLI::App& verb, GenerateFlags& flags) {
-  verb.add_option("--temperature", flags.temperature,
-                  "Below 1 more likely tokens, above 1 less likely ones; 0 always the "
-                  "most likely")
-      ->check(number(0, 1000))
-      ->capture_default_str();
-  verb.add_option("--top-k", flags.top_k,
-                  "Draw from the so many most likely tokens alone; 0: from all")
-      ->check(whole_number(0, kMostCount))
-      ->capture_default_str();
-  verb.add_option("--top-p", flags.top_p,
-                  "Draw from the fewest tokens that together are so probable, 0 to 1")
-      ->check(number(0, 1))
-      ->capture_default_str();
-  verb.add_option("--seed", flags.seed, "Of chance: the same seed, the same text")
-      ->check(whole_number(0, kMostCount))
-      ->capture_default_str();
-}
-
 void add_generate(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("generate", "Let a trained model write");
   const auto flags = std::make_shared<GenerateFlags>();
@@ -301,7 +287,7 @@ void add_generate(CLI::App& app) {
   verb->add_option("--length", flags->length,
                    "Tokens to write; 512 unless given, or as many as were heard")
       ->check(whole_number(1, kMostCount));
-  add_sampling_flags(*verb, *flags);
+  add_sampling_flags(*verb, flags->sampling);
   verb->add_option("--count", flags->count, "Samples to write, together")
       ->check(whole_number(1, kMostSamples))
       ->capture_default_str();

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <span>
 #include <stdexcept>
 
 #include "lagwise/core/clock.h"
@@ -17,7 +19,7 @@
 namespace lagwise {
 namespace {
 
-using Grammars = std::vector<std::unique_ptr<data::Grammar>>;
+using Grammars = std::vector<std::unique_ptr<Grammar>>;
 
 double seconds_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
@@ -59,9 +61,9 @@ at::Tensor read_prompts(Model& model, DecodingState& state,
 }
 
 /// A grammar without one of its tokens.
-class Without : public data::Grammar {
+class Without : public Grammar {
  public:
-  Without(std::unique_ptr<data::Grammar> inner, int64_t never)
+  Without(std::unique_ptr<Grammar> inner, int64_t never)
       : inner_(std::move(inner)), never_(never) {}
   bool legal(int32_t id) const override {
     return id != never_ && (!inner_ || inner_->legal(id));
@@ -71,7 +73,7 @@ class Without : public data::Grammar {
   }
 
  private:
-  std::unique_ptr<data::Grammar> inner_;
+  std::unique_ptr<Grammar> inner_;
   int64_t never_;
 };
 
@@ -101,7 +103,9 @@ class Writer {
       samplers_.emplace_back(writing.sampling,
                              writing.first_sample + static_cast<int64_t>(b));
     }
+    histories_ = writing.prompts;
     written_.tokens.resize(samplers_.size());
+    written_.log_probabilities.resize(samplers_.size());
     ended_.resize(samplers_.size());
   }
 
@@ -110,29 +114,41 @@ class Writer {
     const at::Tensor x = logits.to(at::kFloat).contiguous();
     const auto width = static_cast<size_t>(x.size(1));
     next_.assign(samplers_.size(), -1);
-    bool alive = false;
+    bool drawn = false;
     for (size_t b = 0; b < samplers_.size(); ++b) {
       if (ended_[b]) continue;
-      auto& tokens = written_.tokens[b];
-      next_[b] = samplers_[b].pick({x.data_ptr<float>() + b * width, width},
-                                   size_of(writing_.prompts[b]) + size_of(tokens),
+      const std::span<const float> row(x.data_ptr<float>() + b * width, width);
+      next_[b] = samplers_[b].pick(row, size_of(histories_[b]), histories_[b],
                                    grammars_[b].get());
       ended_[b] = next_[b] < 0;
       if (ended_[b]) continue;
-      alive = true;
-      tokens.push_back(next_[b]);
-      if (grammars_[b]) grammars_[b]->advance(static_cast<int32_t>(next_[b]));
+      drawn = true;
+      take(b, row);
     }
-    return alive;
+    return drawn;
   }
+
+  bool ended() const { return std::ranges::all_of(ended_, std::identity()); }
 
   const std::vector<int64_t>& next() const { return next_; }
   Written& written() { return written_; }
 
  private:
+  /// Adds the token that sample b drew from these logits to all that remembers it.
+  void take(size_t b, std::span<const float> logits) {
+    const int64_t token = next_[b];
+    histories_[b].push_back(token);
+    written_.tokens[b].push_back(token);
+    if (writing_.log_probabilities)
+      written_.log_probabilities[b].push_back(log_probability(logits, token));
+    if (grammars_[b]) grammars_[b]->advance(static_cast<int32_t>(token));
+    ended_[b] = ends_with_any(written_.tokens[b], writing_.stops);
+  }
+
   const Writing& writing_;
   Grammars grammars_;
   std::vector<Sampler> samplers_;
+  std::vector<std::vector<int64_t>> histories_;  ///< prompt and new tokens
   std::vector<bool> ended_;
   std::vector<int64_t> next_;
   Written written_;
@@ -157,7 +173,7 @@ Written write_on(Model& model, const TokenText* text, const Draw& draw,
   while (step < writing.length && writer.draw(logits)) {
     ++step;
     if (each && !each(writer.next())) break;
-    if (step == writing.length) break;
+    if (step == writing.length || writer.ended()) break;
     const at::Tensor next = at::tensor(writer.next(), at::kLong).clamp_min(0);
     logits = model.extend(*state, next.unsqueeze(1));
   }

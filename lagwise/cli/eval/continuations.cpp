@@ -24,8 +24,9 @@ ContinuationPlan plan_of(const Run& run, const std::string& split,
   plan.prompt = flags.prompt > 0 ? flags.prompt : std::max<int64_t>(trained / 4, 1);
   plan.length =
       flags.length > 0 ? flags.length : std::max<int64_t>(4 * trained - plan.prompt, 1);
-  plan.sampling = {flags.temperature, 0, flags.top_p,
-                   static_cast<uint64_t>(flags.seed)};
+  plan.sampling = {.temperature = flags.temperature,
+                   .top_p = flags.top_p,
+                   .seed = static_cast<uint64_t>(flags.seed)};
   return plan;
 }
 

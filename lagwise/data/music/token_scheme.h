@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lagwise/core/grammar.h"
 #include "lagwise/core/spec.h"
 #include "lagwise/data/music/music.h"
 #include "lagwise/data/sets/vocabulary.h"
@@ -32,15 +33,6 @@ struct Tokenised {
   TokenLoss loss;
 };
 
-/// Which tokens may come next. A model that samples only legal ones writes what
-/// encode() could have written.
-class Grammar {
- public:
-  virtual ~Grammar() = default;
-  virtual bool legal(int32_t id) const = 0;
-  virtual void advance(int32_t id) = 0;  ///< id must be legal
-};
-
 /// A way to say music in tokens. It is one file, x.cpp, with a class and a registry
 /// row; nothing else knows it by name.
 class TokenScheme {
@@ -53,6 +45,7 @@ class TokenScheme {
   /// they stand, and ids outside the vocabulary, are passed over.
   virtual Music decode(std::span<const int32_t> ids) const = 0;
 
+  /// A model that follows it writes what encode() could have written.
   virtual std::unique_ptr<Grammar> grammar() const = 0;
 
   /// The token that ends a piece: the last of encode(), after which none is legal.
