@@ -35,7 +35,7 @@ std::string name_of(const Sampling& sampling) {
 }  // namespace
 
 Json card_json(const Run& run, const Sampling& sampling, const Sample& sample) {
-  const ModelConfig& model = run.model->config();
+  const ModelConfig& model = run.model_config();
   Json card = {{"run", run.folder},
                {"step", run.step},
                {"model", model.model},

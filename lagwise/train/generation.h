@@ -7,6 +7,7 @@
 #include "lagwise/models/batch.h"
 #include "lagwise/ops/encoded.h"
 #include "lagwise/tasks/token_text.h"
+#include "lagwise/train/decoder.h"
 
 namespace lagwise {
 
@@ -25,6 +26,7 @@ struct Writing {
   int64_t never = -1;        ///< a token that is not drawn: the end of a piece
   std::vector<std::vector<int64_t>> stops = {};  ///< a sample ends after one of these
   bool log_probabilities = false;                ///< of what was drawn, too
+  bool take_last = false;  ///< the decoder also takes the last token, for its state
 };
 
 struct Written {
@@ -42,6 +44,10 @@ using EachStep = std::function<bool(const std::vector<int64_t>& tokens)>;
 
 /// Writes on. The grammar of the text, if there is one, decides what is legal, and ends
 /// a sample where nothing is. Prompts are taken in chunks, then token by token.
+Written write_on(Decoder& decoder, const TokenText* text, const Writing& writing,
+                 const EachStep& each = {});
+
+/// The same by torch, from the beginning.
 Written write_on(Model& model, const TokenText* text, const Draw& draw,
                  const Writing& writing, const EachStep& each = {});
 
