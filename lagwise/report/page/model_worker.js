@@ -3,7 +3,7 @@
 //
 //   in   {open: {module, model, prompt, sampling}}   bytes, ids, {temperature, topP, seed}
 //        {until: beat}                               play as far as that
-//   out  {tracks}                                    opened: [{name, program, drums}]
+//   out  {tracks}                                    opened: names, by number
 //        {notes, tokens, beat, seconds, bytes}       what came, and what it took
 //        {failed}                                    why; nothing more comes
 
@@ -74,7 +74,9 @@ function modelWorker() {
     const ids = Int32Array.from(prompt);
     player = exports.lagwise_play(put(model), model.byteLength, put(ids.buffer), ids.length,
                                   sampling.temperature, sampling.topP, sampling.seed);
-    postMessage({tracks: JSON.parse(textAt(exports.lagwise_play_tracks(player)))});
+    const tracks = Array.from({length: exports.lagwise_play_tracks(player)},
+                              (_, i) => textAt(exports.lagwise_play_track_name(player, i)));
+    postMessage({tracks});
     report([], 0);  // the notes of the prompt
   }
 

@@ -63,14 +63,9 @@ class PlayOn {
       this.stop();
       this.state.textContent = `It cannot play: ${message.failed}`;
     }
-    if (message.tracks) this.own = message.tracks.map((track) => this.trackOf(track));
+    if (message.tracks) this.own = message.tracks.map(
+      (name) => this.roll.tracks.find((track) => track.name === name) || this.tracks[0]);
     if (message.notes) this.take(message);
-  }
-
-  /** A track of the module as the page knows it: by name, in its colour and voice. */
-  trackOf(track) {
-    const known = this.roll.tracks.find(({name}) => name === track.name);
-    return known || {...track, name: this.tracks[0].name};
   }
 
   take({notes, tokens, seconds, beat, bytes}) {

@@ -3,9 +3,8 @@
 // JavaScript has without ado; what goes wrong is told by throws.cpp.
 
 #include <cstdlib>
-#include <memory>
-#include <nlohmann/json.hpp>
-#include <string>
+#include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "lagwise/runtime/lagwise.h"
@@ -19,13 +18,7 @@ using lagwise::runtime::Player;
 struct Playing {
   Playing(lagwise_model* opened, std::span<const int64_t> prompt,
           const lagwise::Sampling& sampling)
-      : model(opened), player(opened, prompt, sampling) {
-    nlohmann::json all = nlohmann::json::array();
-    for (const lagwise::data::Track& track : player.heard().tracks)
-      all.push_back(
-          {{"name", track.name}, {"program", track.program}, {"drums", track.drums()}});
-    tracks = all.dump();
-  }
+      : model(opened), player(opened, prompt, sampling) {}
   ~Playing() { lagwise_close(model); }
 
   double beats(int64_t tick) const {
@@ -34,7 +27,6 @@ struct Playing {
 
   lagwise_model* model;
   Player player;
-  std::string tracks;
   std::vector<double> notes;  ///< of five numbers each
 };
 
@@ -62,9 +54,12 @@ int32_t lagwise_play_next(Playing* playing) {
   return static_cast<int32_t>(playing->player.next());
 }
 
-/// JSON: [{"name", "program", "drums"}, ..].
-const char* lagwise_play_tracks(const Playing* playing) {
-  return playing->tracks.c_str();
+int32_t lagwise_play_tracks(const Playing* playing) {
+  return static_cast<int32_t>(playing->player.heard().tracks.size());
+}
+
+const char* lagwise_play_track_name(const Playing* playing, int32_t track) {
+  return playing->player.heard().tracks[static_cast<size_t>(track)].name.c_str();
 }
 
 double lagwise_play_beat(const Playing* playing) {
