@@ -18,7 +18,7 @@ build:  ## build/release/lagwise, lagwise-bench and their libraries
 	@$(STAGE) packages tools/setup build
 	@mkdir -p build
 	@$(CONFIGURE) > build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
-	@$(STAGE) build cmake --build $(BUILD) --target lagwise_program lagwise_bench_program lagwise_kernels
+	@$(STAGE) build cmake --build $(BUILD) --target lagwise_program lagwise_bench_program lagwise_kernels lagwise_runtime lagwise_runtime_static lagwise_run
 
 .PHONY: demo
 demo:  ## five encodings learn to play, and play on far beyond what they learned: out/demo
