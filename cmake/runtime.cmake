@@ -20,13 +20,13 @@ add_library(lagwise_runtime_static STATIC)
 foreach(library lagwise_runtime lagwise_runtime_static)
   target_sources(${library} PRIVATE
     $<TARGET_OBJECTS:layer_runtime> $<TARGET_OBJECTS:runtime_parts>
-    $<FILTER:$<TARGET_OBJECTS:layer_kernels>,INCLUDE,/(${runtime_kernel_names})[.]cpp>)
+    "$<FILTER:$<TARGET_OBJECTS:layer_kernels>,INCLUDE,/(${runtime_kernel_names})[.]cpp>")
   target_link_libraries(${library} PRIVATE Threads::Threads)
   set_target_properties(${library} PROPERTIES OUTPUT_NAME lagwise_runtime
                         LINKER_LANGUAGE CXX)
 endforeach()
-target_link_options(lagwise_runtime PRIVATE -Wl,--gc-sections -Wl,-Bsymbolic
-                    -Wl,--version-script=${exports} -static-libstdc++ -static-libgcc)
+target_link_options(lagwise_runtime PRIVATE -Wl,--gc-sections -Wl,-z,defs -Wl,-Bsymbolic
+                    -Wl,--version-script=${exports})
 set_target_properties(lagwise_runtime PROPERTIES VERSION ${PROJECT_VERSION}
   SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} LINK_DEPENDS ${exports})
 
