@@ -99,6 +99,7 @@ class Checker {
   }
 
   void rotation(const OneTokenPlace& p) const {
+    require((p.planes == 0) == p.frequency.empty(), "frequencies of all planes");
     if (p.frequency.empty()) return;
     finite("frequency", p.frequency);
     require(p.width % p.blocks == 0, "blocks that divide the width");

@@ -1,11 +1,13 @@
 #include "lagwise/runtime/thread_pool.h"
 
-#include <algorithm>
-
 namespace lagwise::runtime {
 namespace {
 
-constexpr int kSpins = 20000;  // some 50 to 500 microseconds, by processor
+/// How often to look for work before sleeping: for some 50 to 500 microseconds, by
+/// processor; hardly at all where the others need the core.
+int spins_for(int threads) {
+  return threads <= static_cast<int>(std::thread::hardware_concurrency()) ? 20000 : 10;
+}
 
 void rest_a_moment() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -15,7 +17,7 @@ void rest_a_moment() {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::ThreadPool(int threads) : spins_(spins_for(threads)) {
   for (int part = 1; part < threads; ++part)
     workers_.emplace_back([this, part] { serve(part); });
 }
@@ -36,7 +38,7 @@ void ThreadPool::run_parts(Call call, const void* context) {
   if (asleep_.load() > 0) piece_.notify_all();  // or, asleep, this call
   call(context, 0, parts);
   for (int spins = 0; to_do_.load(std::memory_order_acquire) > 0;)
-    if (++spins < kSpins)
+    if (++spins < spins_)
       rest_a_moment();
     else
       std::this_thread::yield();
@@ -46,7 +48,7 @@ void ThreadPool::serve(int part) {
   uint32_t seen = 0;
   for (;;) {
     for (int spins = 0; piece_.load(std::memory_order_acquire) == seen;) {
-      if (++spins < kSpins) {
+      if (++spins < spins_) {
         rest_a_moment();
         continue;
       }

@@ -45,6 +45,7 @@ class ThreadPool {
   std::atomic<uint32_t> to_do_{0};   // parts of this piece that are not done
   std::atomic<uint32_t> asleep_{0};  // threads that wait to be woken
   std::atomic<bool> ends_{false};
+  int spins_;
   Call call_ = nullptr;
   const void* context_ = nullptr;
   std::vector<std::thread> workers_;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lagwise/runtime/lagwise.h"
-#include "lagwise/runtime/player.h"
+#include "lagwise/runtime/wasm/player.h"
 
 namespace {
 

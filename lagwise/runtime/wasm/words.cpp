@@ -1,4 +1,4 @@
-#include "lagwise/runtime/words.h"
+#include "lagwise/runtime/wasm/words.h"
 
 #include <nlohmann/json.hpp>
 

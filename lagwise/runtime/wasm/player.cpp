@@ -1,8 +1,8 @@
-#include "lagwise/runtime/player.h"
+#include "lagwise/runtime/wasm/player.h"
 
 #include <stdexcept>
 
-#include "lagwise/runtime/words.h"
+#include "lagwise/runtime/wasm/words.h"
 
 namespace lagwise::runtime {
 namespace {
