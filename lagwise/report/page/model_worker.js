@@ -78,6 +78,7 @@ function modelWorker() {
                               (_, i) => textAt(exports.lagwise_play_track_name(player, i)));
     postMessage({tracks});
     report([], 0);  // the notes of the prompt
+    work();
   }
 
   function report(tokens, seconds) {
@@ -99,7 +100,7 @@ function modelWorker() {
 
   /** In slices, so that a new goal is heard between two of them. */
   function work() {
-    if (working) return;
+    if (working || !player) return;
     working = true;
     const again = () => guarded(() => {
       slice();

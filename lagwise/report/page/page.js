@@ -103,4 +103,4 @@ function build(data) {
 
 const data = JSON.parse(document.getElementById('data').textContent);
 build(data);
-globalThis.lagwise = {data, render, Scale, formatTick};  // for the console, and for tests
+globalThis.lagwise = {data, render, Scale, formatTick, startModel, decoded};  // for the console, and for tests

@@ -111,6 +111,6 @@ class PlayOn {
   figures(beat) {
     const speed = this.seconds > 0 ? this.tokens / this.seconds : 0;
     return `bar ${Math.floor(beat / this.roll.bar) + 1} · ${format(this.tokens, 'count')} tokens, ` +
-      `${format(Math.round(speed), 'count')} a second · ${format(this.bytes, 'bytes')} in all`;
+      `${format(Math.round(speed), 'count')} a second · ${format(this.bytes, 'bytes')} of memory`;
   }
 }

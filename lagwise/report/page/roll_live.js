@@ -111,9 +111,14 @@ class LiveRoll {
     for (let number = Math.ceil(from / bar); number * bar < to; ++number) {
       pen.fillStyle = colours.line;
       pen.fillRect(Math.round(x(number * bar)), HEAD, 1, layout.height - HEAD);
+      if (Math.abs(number * bar - prompt) < bar && prompt > 0) continue;  // a word stands there
       pen.fillStyle = colours.soft;
       pen.fillText(String(number + 1), x(number * bar) + 3, 13);
     }
+    pen.fillStyle = colours.ink;
+    if (prompt <= 0 || prompt + 8 < from || prompt > to) return;
+    pen.fillRect(Math.round(x(prompt)), 3, 1, layout.height - 3);
+    pen.fillText('playing on', x(prompt) + 4, 13);
   }
 
   drawNote({pen}, {track, note}) {
