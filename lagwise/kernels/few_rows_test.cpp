@@ -118,6 +118,29 @@ TEST(FewRows, HaveTheSameBitsAloneAndBesideOthers) {
   }
 }
 
+TEST(FewRows, AddToABiasAndToWhatIsThere) {
+  const Weights w = weights(WeightType::f32, 40, 70);
+  const int64_t wide = w.panels.panels() * kPanelOutputs;
+  std::vector<float> bias(static_cast<size_t>(wide));
+  for (size_t i = 0; i < bias.size(); ++i) bias[i] = static_cast<float>(i);
+  for (const int64_t rows : {1, 3, 9}) {
+    const std::vector<float> x = inputs(rows, 70);
+    for_each_simd_target([&] {
+      std::vector<float> plain(static_cast<size_t>(rows * wide)), biased = plain;
+      std::vector<float> added(plain.size(), 5.0f);
+      const auto run = [&](std::vector<float>& y, const FewRowsStart& start) {
+        few_rows(w.panels, 0, w.panels.panels(), {x.data(), rows, 70, 70},
+                 {y.data(), rows, wide, wide}, start);
+      };
+      run(plain, {}), run(biased, {bias.data()}), run(added, {bias.data(), true});
+      for (size_t i = 0; i < plain.size(); ++i) {
+        EXPECT_NEAR(biased[i], plain[i] + bias[i % size_t(wide)], 1e-5);
+        EXPECT_NEAR(added[i], 5 + plain[i] + bias[i % size_t(wide)], 1e-5);
+      }
+    });
+  }
+}
+
 TEST(FewRows, WriteThePanelsTheyAreAskedForAlone) {
   const Weights w = weights(WeightType::f32, 64, 8);
   const std::vector<float> x = inputs(3, 8);
