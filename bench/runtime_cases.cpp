@@ -53,10 +53,10 @@ class ReadLoop {
 
   void run() {
     pool_.run([&](int part, int parts) {
-      const size_t first = bytes_.size() * static_cast<size_t>(part) /
-                           static_cast<size_t>(parts);
-      const size_t last = bytes_.size() * static_cast<size_t>(part + 1) /
-                          static_cast<size_t>(parts);
+      const size_t first =
+          bytes_.size() * static_cast<size_t>(part) / static_cast<size_t>(parts);
+      const size_t last =
+          bytes_.size() * static_cast<size_t>(part + 1) / static_cast<size_t>(parts);
       sums_[static_cast<size_t>(part)] = read_all(bytes_.data() + first, last - first);
     });
   }
@@ -109,7 +109,8 @@ void measure(const RuntimePlan& plan, int64_t dim, int64_t batch, int threads,
   ReadLoop read(smalls[0]->made.bytes, threads);
   sides.push_back({[&] { read.run(); }, threads});
   Patience patience{.least = 5, .most = 15, .repetition_ms = 10, .budget_ms = 300};
-  if (plan.quick) patience = {.least = 1, .most = 2, .repetition_ms = 1, .budget_ms = 5};
+  if (plan.quick)
+    patience = {.least = 1, .most = 2, .repetition_ms = 1, .budget_ms = 5};
   const std::vector<Times> times = time_apart(sides, patience);
   for (size_t i = 0; i < smalls.size(); ++i) {
     RuntimeRow row;

@@ -30,8 +30,8 @@ HWY_INLINE V load(const float* from) { return hn::LoadU(Tag(), from); }
 HWY_INLINE V load(const uint16_t* from) {
   const hn::Rebind<uint16_t, Tag> half;
   const hn::Rebind<uint32_t, Tag> whole;
-  return hn::BitCast(
-      Tag(), hn::ShiftLeft<16>(hn::PromoteTo(whole, hn::LoadU(half, from))));
+  return hn::BitCast(Tag(),
+                     hn::ShiftLeft<16>(hn::PromoteTo(whole, hn::LoadU(half, from))));
 }
 
 HWY_INLINE V load(const int8_t* from) {
@@ -68,7 +68,8 @@ HWY_INLINE V add_block(V sum, V block, const float* scales, int64_t index) {
 
 /// What the outputs from `column` on begin with; `y` is their place in a row.
 HWY_INLINE V start_of(const FewRowsStart& start, int64_t column, const float* y) {
-  const auto bias = start.bias ? hn::LoadU(Tag(), start.bias + column) : hn::Zero(Tag());
+  const auto bias =
+      start.bias ? hn::LoadU(Tag(), start.bias + column) : hn::Zero(Tag());
   return start.add ? hn::Add(hn::LoadU(Tag(), y), bias) : bias;
 }
 
@@ -157,9 +158,8 @@ HWY_NOINLINE void tile(const PanelWeights& w, const FewRowsStart& start,
           block > 0 ? hn::LoadU(Tag(), to) : start_of(start, column, to);
       hn::StoreU(add_block<W>(before_a, s.a, oa.scales, block), Tag(), to);
       if (!second) return;
-      const auto before_b = block > 0
-                                ? hn::LoadU(Tag(), to + kLanes)
-                                : start_of(start, column + kLanes, to + kLanes);
+      const auto before_b = block > 0 ? hn::LoadU(Tag(), to + kLanes)
+                                      : start_of(start, column + kLanes, to + kLanes);
       hn::StoreU(add_block<W>(before_b, s.b, ob.scales, block), Tag(), to + kLanes);
     };
     keep(0, s0), keep(1, s1), keep(2, s2), keep(3, s3);
@@ -170,9 +170,8 @@ HWY_NOINLINE void tile(const PanelWeights& w, const FewRowsStart& start,
 template <class W>
 void product(const PanelWeights& w, int64_t begin, int64_t end, MatView<const float> x,
              MatView<float> y, const FewRowsStart& start) {
-  const auto at = [&](int64_t unit) HWY_ATTR {
-    return outputs_at<W>(w, std::min(unit, end - 1));
-  };
+  const auto at = [&](int64_t unit)
+                      HWY_ATTR { return outputs_at<W>(w, std::min(unit, end - 1)); };
   if (x.rows == 1) {
     for (int64_t u = begin; u < end; u += 4)
       one_row<W>(w, start, x.data, at(u), at(u + 1), at(u + 2), at(u + 3),
@@ -189,9 +188,12 @@ void few_rows_of(const PanelWeights& w, int64_t first_panel, int64_t end_panel,
   const int64_t begin = first_panel * kParts, end = end_panel * kParts;
   if (x.rows == 0 || begin >= end) return;
   switch (w.type) {
-    case WeightType::f32: return product<float>(w, begin, end, x, y, start);
-    case WeightType::bf16: return product<uint16_t>(w, begin, end, x, y, start);
-    case WeightType::int8: return product<int8_t>(w, begin, end, x, y, start);
+    case WeightType::f32:
+      return product<float>(w, begin, end, x, y, start);
+    case WeightType::bf16:
+      return product<uint16_t>(w, begin, end, x, y, start);
+    case WeightType::int8:
+      return product<int8_t>(w, begin, end, x, y, start);
   }
 }
 

@@ -51,9 +51,10 @@ Weights weights(WeightType type, int64_t outputs, int64_t cols) {
                   ? double(std::bit_cast<float>(uint32_t(w.bf16[at]) << 16))
                   : double(w.int8[at]) * double(w.scales[block]);
     }
-  w.panels.numbers = type == WeightType::f32    ? static_cast<const void*>(w.f32.data())
-                     : type == WeightType::bf16 ? w.bf16.data()
-                                                : static_cast<const void*>(w.int8.data());
+  w.panels.numbers = type == WeightType::f32 ? static_cast<const void*>(w.f32.data())
+                     : type == WeightType::bf16
+                         ? w.bf16.data()
+                         : static_cast<const void*>(w.int8.data());
   if (type == WeightType::int8) w.panels.scales = w.scales.data();
   return w;
 }
@@ -91,7 +92,8 @@ TEST(FewRows, EqualTheirDefinition) {
                                     double(x[static_cast<size_t>(i * cols + c)]);
                 want += term, size += std::abs(term);
               }
-              EXPECT_NEAR(y[static_cast<size_t>(i * wide + o)], want, 1e-6 * size + 1e-9)
+              EXPECT_NEAR(y[static_cast<size_t>(i * wide + o)], want,
+                          1e-6 * size + 1e-9)
                   << "row " << i << " of " << rows << ", output " << o;
             }
         });

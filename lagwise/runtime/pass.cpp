@@ -190,8 +190,7 @@ void Pass::gate(size_t index, MatView<const float> y) {
     for (int64_t h = 0; h < plan_.heads; ++h) {
       float &forget = gates(i, h), &write = gates(i, plan_.heads + h);
       if (memory.forgets)
-        forget =
-            -weights.forget_rate[h] * softplus(forget + weights.gates.bias[h]);
+        forget = -weights.forget_rate[h] * softplus(forget + weights.gates.bias[h]);
       if (memory.rewrites) write = sigmoid(write);
     }
 }
@@ -225,8 +224,8 @@ const float* Pass::convolve(size_t index, int64_t row, int64_t head, int thread)
   const float* const from = work_.mixed.rows(count_).row(row);
   const float* const taps = model_.weights_.layers[index].taps;  // null: no convolution
   float* const to = work_.convolved[static_cast<size_t>(thread)].data();
-  float* const recent = rows_[static_cast<size_t>(row)].state->at(
-      model_.layout().layer(index).recent);
+  float* const recent =
+      rows_[static_cast<size_t>(row)].state->at(model_.layout().layer(index).recent);
   const int64_t before = std::max<int64_t>(0, memory.convolution - 1);
   const struct {
     int64_t from, to, width;
@@ -256,8 +255,8 @@ void Pass::finish_heads(size_t index) {
   const int64_t width = plan_.value_columns();
   if (memory.norm == "layer_concat")
     for (int64_t i = 0; i < count_; ++i)
-      centre_row(heads.row(i), width, memory.norm_eps,
-                 model_.kinds_[index].gain.data(), nullptr, heads.row(i));
+      centre_row(heads.row(i), width, memory.norm_eps, model_.kinds_[index].gain.data(),
+                 nullptr, heads.row(i));
   if (!memory.gates_output) return;
   const MatView<float> gate = work_.mixed.rows(count_).columns(
       plan_.mixed_columns(), plan_.mixed_columns() + width);

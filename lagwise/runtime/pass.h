@@ -22,8 +22,8 @@ class Workspace {
   };
   Block x, normed, mixed, gates, heads, wide, logits;
   Places places;
-  std::vector<HeadStep> steps;                       ///< one a thread
-  std::vector<std::vector<float>> convolved;         ///< [D + D + E] a thread
+  std::vector<HeadStep> steps;                ///< one a thread
+  std::vector<std::vector<float>> convolved;  ///< [D + D + E] a thread
   std::vector<float> inv_size;
 };
 

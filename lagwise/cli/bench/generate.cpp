@@ -74,14 +74,12 @@ class Printer {
  public:
   Printer(bool json, const std::string& settings) : json_(json) {
     fmt::print(json ? stderr : stdout, "{}\n", settings);
-    if (json)
-      fmt::print("[");
-    else
-      print_heading();
+    if (json) fmt::print("[");
   }
 
   void row(const bench::BenchRow& row) {
     show_progress("");
+    if (!json_ && first_) print_heading();
     json_ ? print_json(row) : print_line(row);
     std::fflush(stdout);
     first_ = false;
@@ -153,8 +151,8 @@ void run_generate_bench(const BenchGenerateFlags& flags) {
     bench::RuntimePlan small;
     small.threads = plan.threads, small.quick = plan.quick;
     small.progress = show_progress;
-    bench::run_runtime_cases(
-        small, [&](const bench::RuntimeRow& row) { printer.row(row); });
+    bench::run_runtime_cases(small,
+                             [&](const bench::RuntimeRow& row) { printer.row(row); });
   }
   printer.finish();
 }
