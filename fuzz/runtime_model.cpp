@@ -1,9 +1,8 @@
-#include "lagwise/runtime/model.h"
-
 #include <cstdlib>
 #include <string>
 
 #include "lagwise/core/errors.h"
+#include "lagwise/runtime/model.h"
 
 /// Any bytes are a model or a DataError of one line. A model takes tokens, of which ASan
 /// sees every read, and a state of it comes back from what it saved.

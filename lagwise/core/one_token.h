@@ -23,9 +23,9 @@ namespace lagwise {
 ///
 ///     x + table[p];   x[sine_at_a] + sin(p f_a), x[cosine_at_a] + cos(p f_a)
 struct OneTokenInput {
-  Numbers<float> table;                     ///< [positions, C]: none stands past its end
-  Numbers<double> frequency;                ///< [A], radians per position
-  Numbers<int64_t> sine_at, cosine_at;      ///< [A], channels; -1: nowhere
+  Numbers<float> table;                 ///< [positions, C]: none stands past its end
+  Numbers<double> frequency;            ///< [A], radians per position
+  Numbers<int64_t> sine_at, cosine_at;  ///< [A], channels; -1: nowhere
 
   bool empty() const { return table.empty() && frequency.empty(); }
 };
@@ -36,11 +36,11 @@ struct OneTokenInput {
 ///     multiply by waves, mix what comes out       (SineSPE)
 ///     let the state fade
 struct OneTokenPlace {
-  int64_t width = 0;        ///< W
-  bool after_map = false;   ///< acts on features, not on what they are made of
-  bool separate = false;    ///< the denominator is formed from features before it
+  int64_t width = 0;       ///< W
+  bool after_map = false;  ///< acts on features, not on what they are made of
+  bool separate = false;   ///< the denominator is formed from features before it
 
-  Numbers<float> matrix;    ///< [D, W]: x P
+  Numbers<float> matrix;  ///< [D, W]: x P
 
   /// Each of `blocks` equal parts of the row is turned in planes by the angles p f_j,
   /// and multiplied by turn_scale: kernels/rotate.h.
@@ -54,12 +54,12 @@ struct OneTokenPlace {
   /// then x_d constant_d. Keys have phase 0. The features u of a head become W numbers:
   /// by dense noise, u z + (x constant) gate, or folded, feature i into bin
   /// |fold_i| - 1 with the sign of fold_i.
-  int64_t sines = 0;                  ///< K
-  Numbers<double> turns, phase;       ///< [H, D, K]: f and phase in whole turns
-  Numbers<float> amplitude;           ///< [H, D, K]
-  Numbers<float> constant;            ///< [H, D]
-  Numbers<float> noise, gate_noise;   ///< z [H, D 2K, W], gate [H, D, W]
-  Numbers<int64_t> fold;              ///< [H, D P], P = 2K, or 2K + 1 with a constant
+  int64_t sines = 0;                 ///< K
+  Numbers<double> turns, phase;      ///< [H, D, K]: f and phase in whole turns
+  Numbers<float> amplitude;          ///< [H, D, K]
+  Numbers<float> constant;           ///< [H, D]
+  Numbers<float> noise, gate_noise;  ///< z [H, D 2K, W], gate [H, D, W]
+  Numbers<int64_t> fold;             ///< [H, D P], P = 2K, or 2K + 1 with a constant
 
   Numbers<float> log_fade;  ///< [H] or [H, W]: of the state's factor per step
 };
@@ -124,7 +124,8 @@ void each_setting(OneTokenLayer& x, const Visit& visit) {
   OneTokenPlace& p = x.place;
   visit("width", p.width), visit("after_map", p.after_map);
   visit("separate", p.separate), visit("interleaved", p.interleaved);
-  visit("planes", p.planes), visit("blocks", p.blocks), visit("turn_scale", p.turn_scale), visit("sines", p.sines);
+  visit("planes", p.planes), visit("blocks", p.blocks),
+      visit("turn_scale", p.turn_scale), visit("sines", p.sines);
   OneTokenMemory& m = x.memory;
   visit("map", m.map.pointwise), visit("offset", m.map.offset);
   visit("random", m.map.random), visit("random_offset", m.map.random_offset);

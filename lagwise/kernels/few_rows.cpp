@@ -30,8 +30,8 @@ HWY_INLINE V load(const float* from) { return hn::LoadU(Tag(), from); }
 HWY_INLINE V load(const uint16_t* from) {
   const hn::Rebind<uint16_t, Tag> half;
   const hn::Rebind<uint32_t, Tag> whole;
-  return hn::BitCast(
-      Tag(), hn::ShiftLeft<16>(hn::PromoteTo(whole, hn::LoadU(half, from))));
+  return hn::BitCast(Tag(),
+                     hn::ShiftLeft<16>(hn::PromoteTo(whole, hn::LoadU(half, from))));
 }
 
 HWY_INLINE V load(const int8_t* from) {
@@ -66,12 +66,24 @@ HWY_INLINE V add_block(V sum, V block, const float* scales, int64_t index) {
     return hn::Add(sum, block);
 }
 
-/// Four vectors of outputs of one row.
+/// What the outputs from `column` on begin with; `y` is their place in a row.
+HWY_INLINE V start_of(const FewRowsStart& start, int64_t column, const float* y) {
+  const auto bias =
+      start.bias ? hn::LoadU(Tag(), start.bias + column) : hn::Zero(Tag());
+  return start.add ? hn::Add(hn::LoadU(Tag(), y), bias) : bias;
+}
+
+/// Four vectors of outputs of one row, from `column` on; the first `count` are wanted.
 template <class W>
-HWY_NOINLINE void one_row(const PanelWeights& w, const float* HWY_RESTRICT x,
-                          Outputs<W> o0, Outputs<W> o1, Outputs<W> o2, Outputs<W> o3,
-                          float* HWY_RESTRICT y, int64_t count) {
-  auto sum0 = hn::Zero(Tag()), sum1 = sum0, sum2 = sum0, sum3 = sum0;
+HWY_NOINLINE void one_row(const PanelWeights& w, const FewRowsStart& start,
+                          const float* HWY_RESTRICT x, Outputs<W> o0, Outputs<W> o1,
+                          Outputs<W> o2, Outputs<W> o3, float* HWY_RESTRICT y,
+                          int64_t column, int64_t count) {
+  const auto begin = [&](int64_t i) HWY_ATTR {
+    const int64_t at = std::min(i, count - 1) * kLanes;
+    return start_of(start, column + at, y + at);
+  };
+  auto sum0 = begin(0), sum1 = begin(1), sum2 = begin(2), sum3 = begin(3);
   for (int64_t first = 0, block = 0; first < w.cols; first += kScaledColumns, ++block) {
     const int64_t end = std::min(w.cols, first + kScaledColumns);
     auto s0 = hn::Zero(Tag()), s1 = s0, s2 = s0, s3 = s0;
@@ -122,8 +134,9 @@ HWY_INLINE void gather(V wa, V wb, float x, Two& sum) {
 
 /// Two vectors of outputs of up to kTileRows rows; y holds the sums between blocks.
 template <class W>
-HWY_NOINLINE void tile(const PanelWeights& w, const TileRows& rows, Outputs<W> oa,
-                       Outputs<W> ob, int64_t column, bool second) {
+HWY_NOINLINE void tile(const PanelWeights& w, const FewRowsStart& start,
+                       const TileRows& rows, Outputs<W> oa, Outputs<W> ob,
+                       int64_t column, bool second) {
   for (int64_t first = 0, block = 0; first < w.cols; first += kScaledColumns, ++block) {
     const int64_t end = std::min(w.cols, first + kScaledColumns);
     const auto zero = hn::Zero(Tag());
@@ -141,10 +154,12 @@ HWY_NOINLINE void tile(const PanelWeights& w, const TileRows& rows, Outputs<W> o
     const auto keep = [&](int64_t i, const Two& s) HWY_ATTR {
       if (i >= rows.count) return;
       float* const to = rows.y.row(rows.first + i) + column;
-      const auto before_a = block > 0 ? hn::LoadU(Tag(), to) : zero;
+      const auto before_a =
+          block > 0 ? hn::LoadU(Tag(), to) : start_of(start, column, to);
       hn::StoreU(add_block<W>(before_a, s.a, oa.scales, block), Tag(), to);
       if (!second) return;
-      const auto before_b = block > 0 ? hn::LoadU(Tag(), to + kLanes) : zero;
+      const auto before_b = block > 0 ? hn::LoadU(Tag(), to + kLanes)
+                                      : start_of(start, column + kLanes, to + kLanes);
       hn::StoreU(add_block<W>(before_b, s.b, ob.scales, block), Tag(), to + kLanes);
     };
     keep(0, s0), keep(1, s1), keep(2, s2), keep(3, s3);
@@ -154,29 +169,31 @@ HWY_NOINLINE void tile(const PanelWeights& w, const TileRows& rows, Outputs<W> o
 
 template <class W>
 void product(const PanelWeights& w, int64_t begin, int64_t end, MatView<const float> x,
-             MatView<float> y) {
-  const auto at = [&](int64_t unit) HWY_ATTR {
-    return outputs_at<W>(w, std::min(unit, end - 1));
-  };
+             MatView<float> y, const FewRowsStart& start) {
+  const auto at = [&](int64_t unit)
+                      HWY_ATTR { return outputs_at<W>(w, std::min(unit, end - 1)); };
   if (x.rows == 1) {
     for (int64_t u = begin; u < end; u += 4)
-      one_row<W>(w, x.data, at(u), at(u + 1), at(u + 2), at(u + 3),
-                 y.data + u * kLanes, std::min<int64_t>(4, end - u));
+      one_row<W>(w, start, x.data, at(u), at(u + 1), at(u + 2), at(u + 3),
+                 y.data + u * kLanes, u * kLanes, std::min<int64_t>(4, end - u));
     return;
   }
   for (int64_t u = begin; u < end; u += 2)
     for (int64_t i = 0; i < x.rows; i += kTileRows)
-      tile<W>(w, TileRows(x, y, i), at(u), at(u + 1), u * kLanes, u + 1 < end);
+      tile<W>(w, start, TileRows(x, y, i), at(u), at(u + 1), u * kLanes, u + 1 < end);
 }
 
 void few_rows_of(const PanelWeights& w, int64_t first_panel, int64_t end_panel,
-                 MatView<const float> x, MatView<float> y) {
+                 MatView<const float> x, MatView<float> y, const FewRowsStart& start) {
   const int64_t begin = first_panel * kParts, end = end_panel * kParts;
   if (x.rows == 0 || begin >= end) return;
   switch (w.type) {
-    case WeightType::f32: return product<float>(w, begin, end, x, y);
-    case WeightType::bf16: return product<uint16_t>(w, begin, end, x, y);
-    case WeightType::int8: return product<int8_t>(w, begin, end, x, y);
+    case WeightType::f32:
+      return product<float>(w, begin, end, x, y, start);
+    case WeightType::bf16:
+      return product<uint16_t>(w, begin, end, x, y, start);
+    case WeightType::int8:
+      return product<int8_t>(w, begin, end, x, y, start);
   }
 }
 
@@ -190,8 +207,9 @@ namespace lagwise::kernels {
 HWY_EXPORT(few_rows_of);
 
 void few_rows(const PanelWeights& w, int64_t first_panel, int64_t end_panel,
-              MatView<const float> x, MatView<float> y) noexcept {
-  HWY_DYNAMIC_DISPATCH(few_rows_of)(w, first_panel, end_panel, x, y);
+              MatView<const float> x, MatView<float> y,
+              const FewRowsStart& start) noexcept {
+  HWY_DYNAMIC_DISPATCH(few_rows_of)(w, first_panel, end_panel, x, y, start);
 }
 
 void unpack_row(const PanelWeights& w, int64_t output, float* to) noexcept {

@@ -29,7 +29,13 @@ struct PanelWeights {
   int64_t blocks() const { return (cols + kScaledColumns - 1) / kScaledColumns; }
 };
 
-/// y_i = W x_i for a few rows: the step of a decoder, which reads every weight once.
+/// What the product is added to.
+struct FewRowsStart {
+  const float* bias = nullptr;  ///< [16 panels()], of every row; null: 0
+  bool add = false;             ///< y itself, too: y += W x + b
+};
+
+/// y_i = W x_i + b for a few rows: the step of a decoder, which reads every weight once.
 ///
 /// Shapes    x [N, cols]; y [N, 16 panels()], of which the columns of the panels
 ///           [first_panel, end_panel) are written, those past `outputs` too.
@@ -40,7 +46,8 @@ struct PanelWeights {
 /// Numerics  each output is a sum over blocks of 64 columns, each summed in order: it has
 ///           the same bits whatever rows and panels are computed beside it.
 void few_rows(const PanelWeights& w, int64_t first_panel, int64_t end_panel,
-              MatView<const float> x, MatView<float> y) noexcept;
+              MatView<const float> x, MatView<float> y,
+              const FewRowsStart& start = {}) noexcept;
 
 /// One row of W, to[c] = W(output, c): the vector of a token whose embedding is W.
 void unpack_row(const PanelWeights& w, int64_t output, float* to) noexcept;

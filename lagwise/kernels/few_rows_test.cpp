@@ -51,9 +51,10 @@ Weights weights(WeightType type, int64_t outputs, int64_t cols) {
                   ? double(std::bit_cast<float>(uint32_t(w.bf16[at]) << 16))
                   : double(w.int8[at]) * double(w.scales[block]);
     }
-  w.panels.numbers = type == WeightType::f32    ? static_cast<const void*>(w.f32.data())
-                     : type == WeightType::bf16 ? w.bf16.data()
-                                                : static_cast<const void*>(w.int8.data());
+  w.panels.numbers = type == WeightType::f32 ? static_cast<const void*>(w.f32.data())
+                     : type == WeightType::bf16
+                         ? w.bf16.data()
+                         : static_cast<const void*>(w.int8.data());
   if (type == WeightType::int8) w.panels.scales = w.scales.data();
   return w;
 }
@@ -91,7 +92,8 @@ TEST(FewRows, EqualTheirDefinition) {
                                     double(x[static_cast<size_t>(i * cols + c)]);
                 want += term, size += std::abs(term);
               }
-              EXPECT_NEAR(y[static_cast<size_t>(i * wide + o)], want, 1e-6 * size + 1e-9)
+              EXPECT_NEAR(y[static_cast<size_t>(i * wide + o)], want,
+                          1e-6 * size + 1e-9)
                   << "row " << i << " of " << rows << ", output " << o;
             }
         });
@@ -114,6 +116,29 @@ TEST(FewRows, HaveTheSameBitsAloneAndBesideOthers) {
                    {alone.data() + i * wide, 1, wide, wide});
       EXPECT_EQ(
           std::memcmp(alone.data(), together.data(), alone.size() * sizeof(float)), 0);
+    });
+  }
+}
+
+TEST(FewRows, AddToABiasAndToWhatIsThere) {
+  const Weights w = weights(WeightType::f32, 40, 70);
+  const int64_t wide = w.panels.panels() * kPanelOutputs;
+  std::vector<float> bias(static_cast<size_t>(wide));
+  for (size_t i = 0; i < bias.size(); ++i) bias[i] = static_cast<float>(i);
+  for (const int64_t rows : {1, 3, 9}) {
+    const std::vector<float> x = inputs(rows, 70);
+    for_each_simd_target([&] {
+      std::vector<float> plain(static_cast<size_t>(rows * wide)), biased = plain;
+      std::vector<float> added(plain.size(), 5.0f);
+      const auto run = [&](std::vector<float>& y, const FewRowsStart& start) {
+        few_rows(w.panels, 0, w.panels.panels(), {x.data(), rows, 70, 70},
+                 {y.data(), rows, wide, wide}, start);
+      };
+      run(plain, {}), run(biased, {bias.data()}), run(added, {bias.data(), true});
+      for (size_t i = 0; i < plain.size(); ++i) {
+        EXPECT_NEAR(biased[i], plain[i] + bias[i % size_t(wide)], 1e-5);
+        EXPECT_NEAR(added[i], 5 + plain[i] + bias[i % size_t(wide)], 1e-5);
+      }
     });
   }
 }

@@ -65,8 +65,8 @@ Loss Model::loss(const Batch& batch, const Draw& draw) {
 }
 
 OneTokenModel Model::one_token(const Draw&) const {
-  throw std::invalid_argument("expected a model that continues a text, decoder_lm, got " +
-                              config_.model);
+  throw std::invalid_argument(
+      "expected a model that continues a text, decoder_lm, got " + config_.model);
 }
 
 std::unique_ptr<DecodingState> Model::start(int64_t, const Draw&, const Batch*) {

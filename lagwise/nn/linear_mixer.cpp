@@ -126,8 +126,7 @@ class LinearMixer : public Mixer {
     OneTokenLayer layer{*place,
                         attention_.one_token(draw, place_.layer, mapped, horizon)};
     layer.place.after_map = after;
-    layer.place.separate =
-        after && traits.denominator == Traits::Denominator::separate;
+    layer.place.separate = after && traits.denominator == Traits::Denominator::separate;
     return layer;
   }
 

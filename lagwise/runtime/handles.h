@@ -28,9 +28,8 @@ namespace lagwise::runtime {
 /// The first line of a text, as much as there is room for.
 inline void tell(char* why, size_t size, const std::string& text) {
   if (why == nullptr || size == 0) return;
-  const size_t count = std::min(size - 1, text.find('\n') == text.npos
-                                              ? text.size()
-                                              : text.find('\n'));
+  const size_t count =
+      std::min(size - 1, text.find('\n') == text.npos ? text.size() : text.find('\n'));
   std::memcpy(why, text.data(), count);
   why[count] = '\0';
 }

@@ -75,11 +75,11 @@ HeadStep::HeadStep(const Plan& plan, const std::vector<LayerKinds>& kinds)
     const LayerWidths& w = kinds[i].widths;
     widest = std::max(widest, w.widest);
     waves = std::max(waves, plan.key_dim * (2 * plan.one.layers[i].place.sines + 1));
-    scratch = std::max({scratch, kernels::linear_step_scratch<float>(w.state, w.norm),
-                        kinds[i].direction_count == 0
-                            ? int64_t{0}
-                            : kernels::favor_scratch<float>(kinds[i].direction_count,
-                                                            w.mapped)});
+    scratch = std::max(
+        {scratch, kernels::linear_step_scratch<float>(w.state, w.norm),
+         kinds[i].direction_count == 0
+             ? int64_t{0}
+             : kernels::favor_scratch<float>(kinds[i].direction_count, w.mapped)});
   }
   const auto rows = static_cast<size_t>(2 * widest);
   for (auto* const memory : {&first_, &second_, &third_, &norm_}) memory->resize(rows);
@@ -113,7 +113,8 @@ void HeadStep::run(const HeadRow& at, const Places& places) {
       x(1, j) += memory.k_bias[at.head * d + j];
     }
   if (!layer.place.after_map)
-    return advance(at, features(at, memory.map, encode(at, layer.place, places, x)), {});
+    return advance(at, features(at, memory.map, encode(at, layer.place, places, x)),
+                   {});
   const Pair mapped = features(at, memory.map, x);
   Pair norm = pair(norm_, mapped.cols);
   if (layer.place.separate)
@@ -195,7 +196,8 @@ HeadStep::Pair HeadStep::features(const HeadRow& at, const OneTokenMap& map, Pai
   if (kinds.direction_count > 0) {
     scaled_ = kinds.favor.kind != kernels::Favor::Kind::relu;
     const Pair y = next(kinds.favor.width(kinds.direction_count));
-    const MatView<float> log_scale{scaled_ ? log_scale_ : nullptr, scaled_ ? 2 : 0, 1, 1};
+    const MatView<float> log_scale{scaled_ ? log_scale_ : nullptr, scaled_ ? 2 : 0, 1,
+                                   1};
     kernels::favor_rows<float>(kinds.favor, x, kinds.directions.data(),
                                kinds.direction_count, y, log_scale, scratch_.data());
     x = y;
@@ -241,7 +243,10 @@ void HeadStep::advance(const HeadRow& at, Pair encoded, Pair norm) {
   kernels::Denominator<float> denominator;
   if (memory.divides)
     denominator = {kernels::Denominator<float>::From::features,
-                   static_cast<float>(memory.eps), memory.clamp, {}, at.state + cells};
+                   static_cast<float>(memory.eps),
+                   memory.clamp,
+                   {},
+                   at.state + cells};
   const MatView<const float> scale{&weight, 1, 1};
   const Rows<float> q{row_of(encoded, 0)}, k{row_of(encoded, 1), {}, scale};
   const bool apart = norm.data != nullptr && memory.divides;

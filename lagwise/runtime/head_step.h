@@ -24,7 +24,7 @@ struct LayerKinds {
 /// One row of one head.
 struct HeadRow {
   size_t layer;
-  int64_t head, row;     ///< `row` of the pass
+  int64_t head, row;  ///< `row` of the pass
   int64_t position;
   const float *q, *k, *v;       ///< [D], [D], [E]: with the bias of their projection
   const float* log_decay;       ///< of the forget gate; null: none
@@ -58,7 +58,8 @@ class HeadStep {
   const Plan& plan_;
   const std::vector<LayerKinds>& kinds_;
   std::vector<float> first_, second_, third_, waves_, scratch_, norm_;
-  std::vector<float>* free_[2];  // memory for the next rows: that of the rows before last
+  std::vector<float>*
+      free_[2];  // memory for the next rows: that of the rows before last
   float log_scale_[2] = {0, 0};
   bool scaled_ = false;  // whether the features of this row have a log_scale
 };

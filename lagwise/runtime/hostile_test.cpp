@@ -18,7 +18,8 @@ bool survives(const std::vector<uint8_t>& bytes) {
   try {
     const auto model = Model::open("hostile", bytes);
     const auto state = model->start();
-    const int64_t tokens[] = {0, model->plan().vocabulary - 1, 1 % model->plan().vocabulary};
+    const int64_t tokens[] = {0, model->plan().vocabulary - 1,
+                              1 % model->plan().vocabulary};
     if (model->can_take(*state, tokens)) model->prefill(*state, tokens);
     return true;
   } catch (const DataError& error) {

@@ -16,7 +16,8 @@ using lagwise::runtime::State;
 
 namespace {
 
-constexpr int kNotTaken = 1;  // a token is not in the vocabulary, or past the last place
+constexpr int kNotTaken =
+    1;  // a token is not in the vocabulary, or past the last place
 constexpr int kMostThreads = 256;
 
 bool fits(const lagwise_model* model, const lagwise_state* state) {
@@ -78,8 +79,7 @@ lagwise_state* lagwise_fork(const lagwise_state* state) {
 void lagwise_end(lagwise_state* state) { delete state; }
 
 size_t lagwise_state_bytes(const lagwise_model* model) {
-  return model == nullptr ? 0
-                          : lagwise::runtime::state_bytes(model->model->layout());
+  return model == nullptr ? 0 : lagwise::runtime::state_bytes(model->model->layout());
 }
 
 int64_t lagwise_position(const lagwise_state* state) {

@@ -1,7 +1,6 @@
 // The part of lagwise.h that knows files: where there are none (a web page) it is left
 // out.
 
-
 #include <stdexcept>
 
 #include "lagwise/runtime/handles.h"

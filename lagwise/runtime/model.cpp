@@ -20,9 +20,12 @@ size_t bytes_of(const Dense& dense) {
   const auto numbers =
       static_cast<size_t>(dense.w.panels() * kernels::kPanelOutputs * dense.w.cols);
   switch (dense.w.type) {
-    case kernels::WeightType::f32: return 4 * numbers;
-    case kernels::WeightType::bf16: return 2 * numbers;
-    case kernels::WeightType::int8: return numbers + numbers / 16;
+    case kernels::WeightType::f32:
+      return 4 * numbers;
+    case kernels::WeightType::bf16:
+      return 2 * numbers;
+    case kernels::WeightType::int8:
+      return numbers + numbers / 16;
   }
   return 0;
 }

@@ -149,8 +149,7 @@ TEST(RuntimeState, RemembersItsLastTokens) {
 TEST(RuntimeState, RefusesDamageAndOtherModels) {
   const TempFolder folder;
   const std::vector<uint8_t> bytes = small_model_bytes();
-  const std::vector<uint8_t> other_bytes =
-      small_model_bytes(kernels::WeightType::int8);
+  const std::vector<uint8_t> other_bytes = small_model_bytes(kernels::WeightType::int8);
   const auto model = Model::open("m", bytes), other = Model::open("o", other_bytes);
   const auto state = model->start();
   model->prefill(*state, kText);

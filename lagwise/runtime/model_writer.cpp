@@ -33,7 +33,8 @@ size_t place_of(int64_t o, int64_t c, int64_t columns) {
 }
 
 template <class T, class Convert>
-std::vector<T> panels_of(MatView<const float> w, int64_t panels, const Convert& convert) {
+std::vector<T> panels_of(MatView<const float> w, int64_t panels,
+                         const Convert& convert) {
   std::vector<T> to(static_cast<size_t>(panels * w.cols * kPanelOutputs));
   for (int64_t o = 0; o < w.rows; ++o)
     for (int64_t c = 0; c < w.cols; ++c) to[place_of(o, c, w.cols)] = convert(o, c);
@@ -84,7 +85,8 @@ void ModelWriter::dense(const std::string& name, MatView<const float> w,
     add(name + ".weight", kind, sizes, to.data(), to.size());
   };
   if (type == WeightType::f32)
-    put("F32", panels_of<float>(w, panels, [&](int64_t o, int64_t c) { return w(o, c); }));
+    put("F32",
+        panels_of<float>(w, panels, [&](int64_t o, int64_t c) { return w(o, c); }));
   if (type == WeightType::bf16)
     put("BF16", panels_of<uint16_t>(w, panels, [&](int64_t o, int64_t c) {
           return rounded_to_bf16(w(o, c));

@@ -47,7 +47,7 @@ void Workspace::Block::make(int64_t columns) {
 Workspace::Workspace(const Plan& plan, const std::vector<LayerKinds>& kinds,
                      int threads)
     : places(plan, Model::kMostRows) {
-  x.make(plan.dim), normed.make(plan.dim), summed.make(plan.dim);
+  x.make(plan.dim), normed.make(plan.dim);
   mixed.make(plan.mixed_columns() + plan.value_columns());
   gates.make(2 * plan.heads);
   heads.make(plan.value_columns());
@@ -72,21 +72,17 @@ void Pass::share(const Work& work) {
     work(0, 1);
 }
 
-/// y = x W^T + b, then after(begin, end) of the columns that a thread has computed.
+/// y = x W^T + b, or with `add` y += x W^T + b; then after(begin, end) of the columns
+/// that a thread has computed.
 template <class After>
 void Pass::product(const Dense& dense, MatView<const float> x, MatView<float> y,
-                   const After& after) {
+                   bool add, const After& after) {
   share([&](int part, int parts) {
     const int64_t panels = dense.w.panels();
     const int64_t first = panels * part / parts, last = panels * (part + 1) / parts;
     if (first == last) return;
-    kernels::few_rows(dense.w, first, last, x, y);
-    const int64_t begin = first * kPanelOutputs;
-    const int64_t end = std::min(dense.w.outputs, last * kPanelOutputs);
-    if (dense.bias != nullptr)
-      for (int64_t i = 0; i < x.rows; ++i)
-        for (int64_t j = begin; j < end; ++j) y.row(i)[j] += dense.bias[j];
-    after(begin, end);
+    kernels::few_rows(dense.w, first, last, x, y, {dense.bias, add});
+    after(first * kPanelOutputs, std::min(dense.w.outputs, last * kPanelOutputs));
   });
 }
 
@@ -155,7 +151,7 @@ void Pass::layer(size_t index) {
   if (!plan_.pre_norm) norm_rows(weights.attention_norm, x, x);
 
   const MatView<float> wide = work_.wide.rows(count_);
-  product(weights.feed_in, normed(weights.feed_norm, x), wide,
+  product(weights.feed_in, normed(weights.feed_norm, x), wide, false,
           [&](int64_t begin, int64_t end) {
             for (int64_t i = 0; i < count_; ++i)
               kernels::gelu<float>(wide.row(i) + begin, end - begin,
@@ -167,16 +163,12 @@ void Pass::layer(size_t index) {
 
 /// x += y W^T + b
 void Pass::add_dense(const Dense& dense, MatView<const float> y) {
-  const MatView<float> x = work_.x.rows(count_), sum = work_.summed.rows(count_);
-  product(dense, y, sum, [&](int64_t begin, int64_t end) {
-    for (int64_t i = 0; i < count_; ++i)
-      for (int64_t j = begin; j < end; ++j) x.row(i)[j] += sum.row(i)[j];
-  });
+  product(dense, y, work_.x.rows(count_), true, [](int64_t, int64_t) {});
 }
 
 void Pass::attend(size_t index, MatView<const float> y) {
   const LayerWeights& weights = model_.weights_.layers[index];
-  product(weights.mixed, y, work_.mixed.rows(count_), [](int64_t, int64_t) {});
+  product(weights.mixed, y, work_.mixed.rows(count_), false, [](int64_t, int64_t) {});
   gate(index, y);
   share([&](int part, int parts) {
     const int64_t first = plan_.heads * part / parts;
@@ -198,8 +190,7 @@ void Pass::gate(size_t index, MatView<const float> y) {
     for (int64_t h = 0; h < plan_.heads; ++h) {
       float &forget = gates(i, h), &write = gates(i, plan_.heads + h);
       if (memory.forgets)
-        forget =
-            -weights.forget_rate[h] * softplus(forget + weights.gates.bias[h]);
+        forget = -weights.forget_rate[h] * softplus(forget + weights.gates.bias[h]);
       if (memory.rewrites) write = sigmoid(write);
     }
 }
@@ -231,10 +222,10 @@ const float* Pass::convolve(size_t index, int64_t row, int64_t head, int thread)
   const OneTokenMemory& memory = plan_.one.layers[index].memory;
   const int64_t d = plan_.key_dim, e = plan_.value_dim, all = plan_.mixed_columns();
   const float* const from = work_.mixed.rows(count_).row(row);
-  const float* const taps = model_.weights_.layers[index].taps;
+  const float* const taps = model_.weights_.layers[index].taps;  // null: no convolution
   float* const to = work_.convolved[static_cast<size_t>(thread)].data();
-  float* const recent = rows_[static_cast<size_t>(row)].state->at(
-      model_.layout().layer(index).recent);
+  float* const recent =
+      rows_[static_cast<size_t>(row)].state->at(model_.layout().layer(index).recent);
   const int64_t before = std::max<int64_t>(0, memory.convolution - 1);
   const struct {
     int64_t from, to, width;
@@ -264,8 +255,8 @@ void Pass::finish_heads(size_t index) {
   const int64_t width = plan_.value_columns();
   if (memory.norm == "layer_concat")
     for (int64_t i = 0; i < count_; ++i)
-      centre_row(heads.row(i), width, memory.norm_eps,
-                 model_.kinds_[index].gain.data(), nullptr, heads.row(i));
+      centre_row(heads.row(i), width, memory.norm_eps, model_.kinds_[index].gain.data(),
+                 nullptr, heads.row(i));
   if (!memory.gates_output) return;
   const MatView<float> gate = work_.mixed.rows(count_).columns(
       plan_.mixed_columns(), plan_.mixed_columns() + width);
@@ -286,7 +277,7 @@ void Pass::give_logits() {
   if (wanted == 0) return;
   const MatView<float> logits = work_.logits.rows(wanted);
   product(model_.weights_.head, first_columns(work_.normed.rows(wanted), plan_.dim),
-          logits, [](int64_t, int64_t) {});
+          logits, false, [](int64_t, int64_t) {});
   int64_t next = 0;
   for (const Row& row : rows_)
     if (row.wants_logits)

@@ -20,10 +20,10 @@ class Workspace {
     void make(int64_t columns);
     MatView<float> rows(int64_t count) { return {memory.data(), count, width, width}; }
   };
-  Block x, normed, mixed, gates, heads, wide, summed, logits;
+  Block x, normed, mixed, gates, heads, wide, logits;
   Places places;
-  std::vector<HeadStep> steps;                       ///< one a thread
-  std::vector<std::vector<float>> convolved;         ///< [D + D + E] a thread
+  std::vector<HeadStep> steps;                ///< one a thread
+  std::vector<std::vector<float>> convolved;  ///< [D + D + E] a thread
   std::vector<float> inv_size;
 };
 
@@ -43,7 +43,7 @@ class Pass {
   template <class Work>
   void share(const Work& work);
   template <class After>
-  void product(const Dense& dense, MatView<const float> x, MatView<float> y,
+  void product(const Dense& dense, MatView<const float> x, MatView<float> y, bool add,
                const After& after);
   void embed();
   void add_inputs(int64_t position, float* x) const;

@@ -49,12 +49,11 @@ void Places::turn_rows(Shared& to, const int64_t* positions, int64_t rows) {
     positions_[static_cast<size_t>(i)] = static_cast<double>(positions[i]);
   const int64_t planes = to.place->planes;
   for (int64_t set = 0; set < to.sets; ++set)
-    kernels::turn_table<float>({positions_.data(), rows, 1, 1},
-                               to.place->frequency.data() + set * planes,
-                               to.place->turn_scale,
-                               {to.table.data() + set * 2 * planes, rows, 2 * planes,
-                                to.row_size},
-                               scratch_.data());
+    kernels::turn_table<float>(
+        {positions_.data(), rows, 1, 1}, to.place->frequency.data() + set * planes,
+        to.place->turn_scale,
+        {to.table.data() + set * 2 * planes, rows, 2 * planes, to.row_size},
+        scratch_.data());
 }
 
 void Places::wave_rows(Shared& to, const int64_t* positions, int64_t rows) {
@@ -83,8 +82,8 @@ Places::Waves Places::query_waves(size_t layer, int64_t row, int64_t head) const
 
 Places::Waves Places::key_waves(size_t layer, int64_t row, int64_t head) const {
   const Shared& from = of(layer);
-  const float* const first = from.table.data() + row * from.row_size +
-                             2 * from.pairs + head * (from.pairs / heads_);
+  const float* const first = from.table.data() + row * from.row_size + 2 * from.pairs +
+                             head * (from.pairs / heads_);
   return {first, first + from.pairs};
 }
 

@@ -59,10 +59,11 @@ class SettingReader {
 int64_t count_in(const std::string& file, const nlohmann::json& from, const char* name,
                  int64_t most) {
   int64_t count = 0;
-  SettingReader (file, from)(name, count);
+  SettingReader(file, from)(name, count);
   if (count < 0 || count > most)
     throw DataError(
-        file, -1, "a plan with '" + std::string(name) + "' up to " + std::to_string(most));
+        file, -1,
+        "a plan with '" + std::string(name) + "' up to " + std::to_string(most));
   return count;
 }
 
@@ -86,8 +87,9 @@ LayerWidths widths_of(const Plan& plan, const OneTokenLayer& layer) {
   LayerWidths w{};
   w.mapped = place.after_map ? plan.key_dim : place.width;
   const int64_t directions =
-      map.directions.empty() ? 0 : map.directions.size() / std::max<int64_t>(1, w.mapped);
-  w.features = map.random.empty() ? w.mapped
+      map.directions.empty() ? 0
+                             : map.directions.size() / std::max<int64_t>(1, w.mapped);
+  w.features = map.random.empty()          ? w.mapped
                : map.random == "two_sided" ? 2 * directions
                                            : directions;
   if (map.horizon > 0) w.features *= 2;
@@ -141,8 +143,8 @@ Plan read_plan(const std::string& file, const std::string& text) {
   try {
     plan.weights = weight_type(weights);
   } catch (const std::invalid_argument& error) {
-    throw DataError(file, -1, "a plan whose weights are known: " +
-                                  std::string(error.what()));
+    throw DataError(file, -1,
+                    "a plan whose weights are known: " + std::string(error.what()));
   }
   plan.one.inputs.resize(
       static_cast<size_t>(count_in(file, json, "inputs", kMostLayers)));

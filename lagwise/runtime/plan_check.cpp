@@ -44,9 +44,9 @@ class Checker {
 
   template <class T>
   void sized(const char* name, const Numbers<T>& x, int64_t size) const {
-    require(x.empty() || x.size() == size,
-            std::string(name) + " of " + std::to_string(size) + " numbers, got " +
-                std::to_string(x.size()));
+    require(x.empty() || x.size() == size, std::string(name) + " of " +
+                                               std::to_string(size) + " numbers, got " +
+                                               std::to_string(x.size()));
   }
 
   void input(const OneTokenInput& x) const {
@@ -73,7 +73,8 @@ class Checker {
     require(p.sines >= 0 && p.sines <= 4096, "sines from 0 to 4096");
     require(p.blocks >= 1 && p.blocks <= p.width, "blocks of the width");
     require(m.map.horizon >= 0, "a horizon from 0 on");
-    require(m.convolution >= 0 && m.convolution <= 64, "a convolution of 0 to 64 tokens");
+    require(m.convolution >= 0 && m.convolution <= 64,
+            "a convolution of 0 to 64 tokens");
     require(pointwise_kind(m.map.pointwise).has_value(), "a known feature map");
     require(m.map.random.empty() || random_kind(m.map.random).has_value(),
             "known random features");

@@ -19,7 +19,8 @@ inline std::vector<float> waves(int64_t count, double step, double size = 0.3) {
 }
 
 /// Two layers of three heads with rotations, gates and a short convolution.
-inline runtime::Plan small_plan(kernels::WeightType weights = kernels::WeightType::f32) {
+inline runtime::Plan small_plan(
+    kernels::WeightType weights = kernels::WeightType::f32) {
   runtime::Plan plan;
   plan.vocabulary = 21, plan.dim = 12, plan.heads = 3;
   plan.key_dim = 4, plan.value_dim = 4, plan.feed_forward = 20;

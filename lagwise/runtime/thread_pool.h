@@ -27,11 +27,9 @@ class ThreadPool {
   /// call it.
   template <class Work>
   void run(const Work& work) {
-    run_parts(
-        [](const void* context, int part, int parts) {
-          (*static_cast<const Work*>(context))(part, parts);
-        },
-        &work);
+    run_parts([](const void* context, int part,
+                 int parts) { (*static_cast<const Work*>(context))(part, parts); },
+              &work);
   }
 
   std::mutex mutex;

@@ -43,8 +43,8 @@ class Finder {
     const nlohmann::json names =
         data::parse_strict_json(file, 0, data::bytes_of(same->second));
     for (const auto& [name, other] : names.items()) {
-      const auto found = other.is_string() ? by_name_.find(other.get<std::string>())
-                                           : by_name_.end();
+      const auto found =
+          other.is_string() ? by_name_.find(other.get<std::string>()) : by_name_.end();
       if (found == by_name_.end())
         throw DataError(file, -1, "a tensor that '" + name + "' is the same as");
       const data::StoredTensor* const meant = found->second;
@@ -69,7 +69,8 @@ class Finder {
     return *found;
   }
 
-  const float* floats(const std::string& name, const std::vector<int64_t>& shape) const {
+  const float* floats(const std::string& name,
+                      const std::vector<int64_t>& shape) const {
     return pointer<float>(tensor(name, "F32", shape));
   }
 
@@ -111,8 +112,8 @@ class Reader {
                    : dense("head", plan_.vocabulary, plan_.dim, plan_.weights, true);
     all.norm = norm("norm");
     for (size_t i = 0; i < plan_.one.layers.size(); ++i)
-      all.layers.push_back(layer("layers." + std::to_string(i) + ".",
-                                 plan_.one.layers[i].memory));
+      all.layers.push_back(
+          layer("layers." + std::to_string(i) + ".", plan_.one.layers[i].memory));
     return all;
   }
 
@@ -134,8 +135,8 @@ class Reader {
     Dense to;
     to.w = {type, outputs, cols, nullptr, nullptr};
     const int64_t panels = to.w.panels(), blocks = to.w.blocks();
-    const auto& stored = find_.tensor(name + ".weight", dtype_of(type),
-                                      {panels, cols, kPanelOutputs});
+    const auto& stored =
+        find_.tensor(name + ".weight", dtype_of(type), {panels, cols, kPanelOutputs});
     to.w.numbers = stored.bytes.data();
     if (reinterpret_cast<uintptr_t>(to.w.numbers) % data::dtype_size(stored.dtype) != 0)
       throw DataError(file_, -1, "tensor '" + stored.name + "' aligned to its numbers");

@@ -106,7 +106,7 @@ class ModelExporter {
 };
 
 runtime::Plan runtime_plan(const Model& model, const Draw& draw,
-                      kernels::WeightType weights) {
+                           kernels::WeightType weights) {
   const ModelConfig& config = model.config();
   runtime::Plan plan;
   plan.vocabulary = config.vocabulary, plan.dim = config.dim, plan.heads = config.heads;
@@ -143,12 +143,13 @@ Run run_of_exported(const std::string& file, const runtime::Model& model) {
   try {
     run.recipe = parse_kept_recipe(file, model.text("recipe"));
     run.step = std::stoll(model.text("step"));
-    const nlohmann::json words = data::parse_strict_json(
-        file, 0, data::bytes_of(model.text("words")));
+    const nlohmann::json words =
+        data::parse_strict_json(file, 0, data::bytes_of(model.text("words")));
     words.at("words").get_to(run.words);
   } catch (const std::exception& error) {
-    throw DataError(file, -1,
-                    "what `lagwise export` writes of a run: " + std::string(error.what()));
+    throw DataError(
+        file, -1,
+        "what `lagwise export` writes of a run: " + std::string(error.what()));
   }
   run.recipe.model.vocabulary = model.plan().vocabulary;
   return run;

@@ -43,7 +43,8 @@ std::shared_ptr<Model> shaken_model(const ModelConfig& config) {
 
 std::vector<int64_t> some_tokens(int64_t count, int64_t vocabulary) {
   std::vector<int64_t> tokens;
-  for (int64_t i = 0; i < count; ++i) tokens.push_back((i * i + 3 * i / 2) % vocabulary);
+  for (int64_t i = 0; i < count; ++i)
+    tokens.push_back((i * i + 3 * i / 2) % vocabulary);
   return tokens;
 }
 
@@ -77,8 +78,8 @@ double distance(const ModelConfig& config, WeightType weights = WeightType::f32)
   const auto state = small.model->start();
   double worst = 0;
   feed(*small.model, *state, tokens, [&](size_t taken) {
-    const float* row = want.data_ptr<float>() +
-                       (static_cast<int64_t>(taken) - 1) * config.vocabulary;
+    const float* row =
+        want.data_ptr<float>() + (static_cast<int64_t>(taken) - 1) * config.vocabulary;
     for (int64_t v = 0; v < config.vocabulary; ++v) {
       const double apart = std::abs(state->logits()[v] - row[v]);
       worst = std::isnan(apart) ? INFINITY : std::max(worst, apart);
@@ -237,7 +238,8 @@ ModelInMemory rich_model(WeightType weights) {
 }
 
 TEST(ExportedModel, HasTheSameBitsOnAnyNumberOfThreadsAndHoweverATextIsSplit) {
-  for (const WeightType weights : {WeightType::f32, WeightType::bf16, WeightType::int8}) {
+  for (const WeightType weights :
+       {WeightType::f32, WeightType::bf16, WeightType::int8}) {
     const ModelInMemory small = rich_model(weights);
     const std::vector<int64_t> tokens = some_tokens(60, 37);
     std::string alone;
@@ -269,8 +271,7 @@ TEST(ExportedModel, StepsManyTextsAsItStepsEachAlone) {
       std::vector<int64_t> tokens;
       for (int64_t i = 0; i < 37; ++i) tokens.push_back((7 * i + step) % 37);
       small.model->step_many(states, tokens);
-      for (size_t i = 0; i < alone.size(); ++i)
-        small.model->step(*alone[i], tokens[i]);
+      for (size_t i = 0; i < alone.size(); ++i) small.model->step(*alone[i], tokens[i]);
     }
     for (size_t i = 0; i < alone.size(); ++i)
       EXPECT_EQ(logit_bits(*together[i]), logit_bits(*alone[i])) << i;

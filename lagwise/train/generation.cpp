@@ -85,8 +85,8 @@ class Writer {
     for (size_t b = 0; b < samplers_.size(); ++b) {
       if (ended_[b]) continue;
       const std::span<const float> row = decoder.logits(b);
-      next_[b] = samplers_[b].pick(row, before_ + size_of(histories_[b]),
-                                   histories_[b], grammars_[b].get());
+      next_[b] = samplers_[b].pick(row, before_ + size_of(histories_[b]), histories_[b],
+                                   grammars_[b].get());
       ended_[b] = next_[b] < 0;
       if (ended_[b]) continue;
       drawn = true;
@@ -136,8 +136,8 @@ Written write_on(Decoder& decoder, const TokenText* text, const Writing& writing
   int64_t step = 0;
   while (step < writing.length && writer.draw(decoder)) {
     ++step;
-    const bool last = (each && !each(writer.next())) || step == writing.length ||
-                      writer.ended();
+    const bool last =
+        (each && !each(writer.next())) || step == writing.length || writer.ended();
     if (!last || writing.take_last) decoder.step(writer.next());
     if (last) break;
   }
@@ -152,8 +152,8 @@ Written write_on(Decoder& decoder, const TokenText* text, const Writing& writing
 Written write_on(Model& model, const TokenText* text, const Draw& draw,
                  const Writing& writing, const EachStep& each) {
   const EvaluationMode no_dropout(model);
-  const auto decoder = torch_decoder(model, static_cast<int64_t>(writing.prompts.size()),
-                                     draw, writing.source);
+  const auto decoder = torch_decoder(
+      model, static_cast<int64_t>(writing.prompts.size()), draw, writing.source);
   return write_on(*decoder, text, writing, each);
 }
 

@@ -19,10 +19,9 @@ void SmallDecoder::expect_can_take(size_t text, std::span<const int64_t> tokens)
   if (model_.can_take(state, tokens)) return;
   const int64_t end = state.position() + static_cast<int64_t>(tokens.size());
   if (end > model_.most_positions())
-    throw std::invalid_argument("expected at most " +
-                                std::to_string(model_.most_positions()) +
-                                " tokens, where the positions of this model end, got " +
-                                std::to_string(end));
+    throw std::invalid_argument(
+        "expected at most " + std::to_string(model_.most_positions()) +
+        " tokens, where the positions of this model end, got " + std::to_string(end));
   throw std::invalid_argument("expected tokens from 0 to " +
                               std::to_string(model_.plan().vocabulary - 1));
 }

@@ -114,17 +114,18 @@ class PlayOnTest(unittest.TestCase):
             time.sleep(0.1)
 
     def ink(self, tab):
-        """Pixels of the roll that have colour, as those of notes do."""
+        """How far the roll has colour, as that of notes, in pixels from the first beat."""
         return tab.value("""[...document.querySelectorAll('.live-sheet canvas')].map((c) => {
           const copy = new OffscreenCanvas(c.width, c.height)
             .getContext('2d', {willReadFrequently: true});
           copy.drawImage(c, 0, 0);
           const d = copy.getImageData(0, 0, c.width, c.height).data;
-          let n = 0;
+          let right = -1;
           for (let i = 0; i < d.length; i += 4)
-            n += Math.max(d[i], d[i + 1], d[i + 2]) - Math.min(d[i], d[i + 1], d[i + 2]) > 40;
-          return n;
-        }).reduce((a, b) => a + b, 0)""")
+            if (Math.max(d[i], d[i + 1], d[i + 2]) - Math.min(d[i], d[i + 1], d[i + 2]) > 40)
+              right = Math.max(right, i / 4 % c.width);
+          return right < 0 ? 0 : c.offsetLeft + right * c.offsetWidth / c.width;
+        }).reduce((a, b) => Math.max(a, b), 0)""")
 
     def test_plays_on_while_the_roll_grows(self):
         for width, dark in ((1280, False), (390, True)):
@@ -140,7 +141,7 @@ class PlayOnTest(unittest.TestCase):
             before = tab.value(cursor)
             time.sleep(1)
             self.assertNotEqual(tab.value(cursor), before, "the cursor stands still")
-            self.assertGreater(self.ink(tab), 100)
+            self.wait("growth", lambda t=tab, x=first: self.ink(t) > x)
             self.assertLessEqual(tab.value("document.documentElement.scrollWidth"), width)
             tab.screenshot(FOLDER / f"play-on-{width}.png", of=".music")
             tab.click(".play.on")

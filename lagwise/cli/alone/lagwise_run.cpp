@@ -19,10 +19,13 @@ constexpr int kUsage = 2, kData = 3;
 constexpr int64_t kBytes = 256;
 
 constexpr const char* kHelp =
-    "Usage: lagwise-run FILE [--prompt TEXT] [--length N] [--temperature T] [--seed N]\n"
+    "Usage: lagwise-run FILE [--prompt TEXT] [--length N] [--temperature T] [--seed "
+    "N]\n"
     "                        [--threads N]\n"
-    "Lets a model that `lagwise export` wrote go on from a prompt: text where its tokens\n"
-    "are bytes, else numbers with spaces between. --length 200, --temperature 1 (0: the\n"
+    "Lets a model that `lagwise export` wrote go on from a prompt: text where its "
+    "tokens\n"
+    "are bytes, else numbers with spaces between. --length 200, --temperature 1 (0: "
+    "the\n"
     "most likely token), --seed 0, --threads 1 unless given.\n";
 
 struct Options {
@@ -56,7 +59,8 @@ Options read_options(int count, char** words) {
     }
     if (word.rfind("--", 0) != 0) {
       if (!options.file.empty())
-        fail(kUsage, "expected one FILE, got '" + options.file + "' and '" + word + "'");
+        fail(kUsage,
+             "expected one FILE, got '" + options.file + "' and '" + word + "'");
       options.file = word;
       continue;
     }
@@ -73,8 +77,9 @@ Options read_options(int count, char** words) {
     else if (word == "--threads")
       options.threads = static_cast<int>(number(word, value, 1, 256));
     else
-      fail(kUsage, "expected --prompt, --length, --temperature, --seed or --threads, got '" +
-                       word + "'");
+      fail(kUsage,
+           "expected --prompt, --length, --temperature, --seed or --threads, got '" +
+               word + "'");
   }
   if (options.file.empty()) fail(kUsage, "expected FILE; see --help");
   return options;

@@ -12,7 +12,8 @@ namespace lagwise::ops {
 template <class T>
 Numbers<T> numbers_of(const at::Tensor& x) {
   if (!x.defined()) return {};
-  const at::Tensor dense = x.detach().to(c10::CppTypeToScalarType<T>::value).contiguous();
+  const at::Tensor dense =
+      x.detach().to(c10::CppTypeToScalarType<T>::value).contiguous();
   const T* const first = dense.data_ptr<T>();
   return std::vector<T>(first, first + dense.numel());
 }

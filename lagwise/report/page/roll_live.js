@@ -111,7 +111,8 @@ class LiveRoll {
     for (let number = Math.ceil(from / bar); number * bar < to; ++number) {
       pen.fillStyle = colours.line;
       pen.fillRect(Math.round(x(number * bar)), HEAD, 1, layout.height - HEAD);
-      if (Math.abs(number * bar - prompt) < bar && prompt > 0) continue;  // a word stands there
+      const room = (number * bar - prompt) * LIVE_PER_BEAT;  // from the words "playing on"
+      if (prompt > 0 && room > -20 && room < 72) continue;
       pen.fillStyle = colours.soft;
       pen.fillText(String(number + 1), x(number * bar) + 3, 13);
     }
