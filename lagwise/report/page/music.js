@@ -60,7 +60,7 @@ class MusicCard {
       type: 'button', class: 'play small', 'aria-label': `Play ${roll.run}`,
       onclick: () => (this.player.roll === roll ? this.toggle() : this.start(roll, this.player.at)),
     }, '▶'));
-    this.live = this.liveOf(rolls, layout, tracks);
+    this.live = this.liveOf(rolls, tracks);
     this.rolls.replaceChildren(...this.views.map((view, i) => this.row(view, this.buttons[i])));
     this.tracks.replaceChildren(...tracks.map(({name}) => this.trackButton(
       name, trackColour(tracks, name))));
@@ -74,11 +74,11 @@ class MusicCard {
   }
 
   /** What plays on from this piece; null where no model does. */
-  liveOf(rolls, layout, tracks) {
+  liveOf(rolls, tracks) {
     const {playOn, silent} = this;
     const roll = playOn && rolls.find(({run, tokens}) => run === playOn.run && tokens);
     if (!roll || !playOn.module) return null;
-    return new PlayOn({model: playOn, roll, layout, tracks, silent,
+    return new PlayOn({model: playOn, roll, layout: layoutOf([roll]), tracks, silent,
                        started: () => this.player.stop()});
   }
 

@@ -37,6 +37,7 @@ class PlayOn {
 
   start() {
     this.started();
+    this.player.wake();
     const {module, model} = this.model;
     Object.assign(this, {tokens: 0, seconds: 0, bytes: 0, asked: 0, seed: this.seed + 1});
     this.player.load(this.roll, Math.max(0, this.roll.prompt - LEAD));

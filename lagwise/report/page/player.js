@@ -27,10 +27,15 @@ class Player {
     Object.assign(this, {roll, map: new TempoMap(roll.tempos), at: beat, notes: notesOf(roll)});
   }
 
-  play() {
-    if (this.playing || !this.roll) return;
+  /** Browsers let a page sound only where a click or key asked for it: call it from there. */
+  wake() {
     this.context ??= new AudioContext();
     this.context.resume();
+  }
+
+  play() {
+    if (this.playing || !this.roll) return;
+    this.wake();
     if (this.at >= this.roll.beats - 1e-3) this.at = 0;
     this.bus = busOf(this.context);
     this.began = this.context.currentTime + 0.06;
