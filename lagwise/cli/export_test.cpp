@@ -64,7 +64,7 @@ class ExportedRun : public ::testing::Test {
 TempFolder* ExportedRun::folder_ = nullptr;
 
 TEST_F(ExportedRun, WritesTheSameTokensByEveryEngine) {
-  const std::vector<std::string> how = {"--prompt", "test:0:20", "--length",
+  const std::vector<std::string> how = {"--prompt", "test:0:20",     "--length",
                                         "80",       "--temperature", "0"};
   const auto by = [&](const std::string& model, const std::string& engine) {
     std::vector<std::string> words = {model, "--engine", engine};
@@ -85,8 +85,8 @@ TEST_F(ExportedRun, WritesTheSameTokensByEveryEngine) {
 TEST_F(ExportedRun, IsWrittenInFewerBits) {
   for (const char* weights : {"bf16", "int8"}) {
     const std::string out = *folder_ / weights;
-    const Outcome made = lagwise(
-        {"export", *folder_ / "linear", "--out", out, "--weights", weights});
+    const Outcome made =
+        lagwise({"export", *folder_ / "linear", "--out", out, "--weights", weights});
     EXPECT_EQ(made.code, 0) << made.err;
     EXPECT_LT(std::filesystem::file_size(out), std::filesystem::file_size(file()));
     EXPECT_EQ(tokens(written({out, "--length", "10"})).size(), 10u);
