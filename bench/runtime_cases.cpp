@@ -52,12 +52,11 @@ class ReadLoop {
       : bytes_(bytes), pool_(threads), sums_(static_cast<size_t>(threads)) {}
 
   void run() {
-    pool_.run([&](int part, int parts) {
-      const size_t first =
-          bytes_.size() * static_cast<size_t>(part) / static_cast<size_t>(parts);
-      const size_t last =
-          bytes_.size() * static_cast<size_t>(part + 1) / static_cast<size_t>(parts);
-      sums_[static_cast<size_t>(part)] = read_all(bytes_.data() + first, last - first);
+    pool_.run([&](const runtime::ThreadPool::Part& part) {
+      const auto size = static_cast<int64_t>(bytes_.size());
+      const int64_t first = part.first(size), last = part.last(size);
+      sums_[static_cast<size_t>(part.thread)] ^=
+          read_all(bytes_.data() + first, static_cast<size_t>(last - first));
     });
   }
   double gigabytes() const { return 1e-9 * static_cast<double>(bytes_.size()); }

@@ -63,13 +63,13 @@ Workspace::Workspace(const Plan& plan, const std::vector<LayerKinds>& kinds,
 Pass::Pass(const Model& model, Workspace& work, ThreadPool* pool)
     : model_(model), plan_(model.plan()), work_(work), pool_(pool) {}
 
-/// work(part, parts) on all threads.
+/// work(part) on all threads.
 template <class Work>
 void Pass::share(const Work& work) {
   if (pool_ != nullptr)
     pool_->run(work);
   else
-    work(0, 1);
+    work(ThreadPool::Part{0, 1, 0});
 }
 
 /// y = x W^T + b, or with `add` y += x W^T + b; then after(begin, end) of the columns
@@ -77,9 +77,9 @@ void Pass::share(const Work& work) {
 template <class After>
 void Pass::product(const Dense& dense, MatView<const float> x, MatView<float> y,
                    bool add, const After& after) {
-  share([&](int part, int parts) {
+  share([&](const ThreadPool::Part& part) {
     const int64_t panels = dense.w.panels();
-    const int64_t first = panels * part / parts, last = panels * (part + 1) / parts;
+    const int64_t first = part.first(panels), last = part.last(panels);
     if (first == last) return;
     kernels::few_rows(dense.w, first, last, x, y, {dense.bias, add});
     after(first * kPanelOutputs, std::min(dense.w.outputs, last * kPanelOutputs));
@@ -170,10 +170,10 @@ void Pass::attend(size_t index, MatView<const float> y) {
   const LayerWeights& weights = model_.weights_.layers[index];
   product(weights.mixed, y, work_.mixed.rows(count_), false, [](int64_t, int64_t) {});
   gate(index, y);
-  share([&](int part, int parts) {
-    const int64_t first = plan_.heads * part / parts;
-    const int64_t last = plan_.heads * (part + 1) / parts;
-    for (int64_t head = first; head < last; ++head) attend_head(index, head, part);
+  share([&](const ThreadPool::Part& part) {
+    const int64_t last = part.last(plan_.heads);
+    for (int64_t head = part.first(plan_.heads); head < last; ++head)
+      attend_head(index, head, part.thread);
   });
   finish_heads(index);
 }

@@ -3,10 +3,12 @@
 namespace lagwise::runtime {
 namespace {
 
-/// How often to look for work before sleeping: for some 50 to 500 microseconds, by
-/// processor; hardly at all where the others need the core.
+constexpr int kPartsEach = 4;
+
+/// How often to look before giving up the core: for 10 to 50 microseconds, by processor;
+/// hardly at all where there are more threads than cores.
 int spins_for(int threads) {
-  return threads <= static_cast<int>(std::thread::hardware_concurrency()) ? 20000 : 10;
+  return threads <= static_cast<int>(std::thread::hardware_concurrency()) ? 1000 : 10;
 }
 
 void rest_a_moment() {
@@ -17,9 +19,10 @@ void rest_a_moment() {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) : spins_(spins_for(threads)) {
-  for (int part = 1; part < threads; ++part)
-    workers_.emplace_back([this, part] { serve(part); });
+ThreadPool::ThreadPool(int threads)
+    : spins_(spins_for(threads)), parts_(static_cast<uint32_t>(threads * kPartsEach)) {
+  for (int thread = 1; thread < threads; ++thread)
+    workers_.emplace_back([this, thread] { serve(thread); });
 }
 
 ThreadPool::~ThreadPool() {
@@ -30,13 +33,14 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::run_parts(Call call, const void* context) {
-  const int parts = threads();
-  if (parts == 1) return call(context, 0, 1);
+  if (workers_.empty()) return call(context, {0, 1, 0});
+  const uint32_t piece = piece_.load(std::memory_order_relaxed) + 1;
   call_ = call, context_ = context;
-  to_do_.store(static_cast<uint32_t>(parts - 1), std::memory_order_relaxed);
-  piece_.fetch_add(1);  // in one order with asleep_: a thread sees either the piece
+  to_do_.store(parts_, std::memory_order_relaxed);
+  next_.store(uint64_t{piece} << 32);
+  piece_.store(piece);  // in one order with asleep_: a thread sees either the piece
   if (asleep_.load() > 0) piece_.notify_all();  // or, asleep, this call
-  call(context, 0, parts);
+  take_parts(piece, 0);
   for (int spins = 0; to_do_.load(std::memory_order_acquire) > 0;)
     if (++spins < spins_)
       rest_a_moment();
@@ -44,7 +48,21 @@ void ThreadPool::run_parts(Call call, const void* context) {
       std::this_thread::yield();
 }
 
-void ThreadPool::serve(int part) {
+/// Whoever moves next_ on owns the part it named. Until that is done the piece is not, so
+/// call_ and context_ are those of the piece.
+void ThreadPool::take_parts(uint32_t piece, int thread) {
+  uint64_t next = next_.load(std::memory_order_acquire);
+  while (next >> 32 == piece && static_cast<uint32_t>(next) < parts_) {
+    if (!next_.compare_exchange_weak(next, next + 1, std::memory_order_acq_rel))
+      continue;
+    call_(context_, {static_cast<int>(static_cast<uint32_t>(next)),
+                     static_cast<int>(parts_), thread});
+    to_do_.fetch_sub(1, std::memory_order_release);
+    next = next_.load(std::memory_order_acquire);
+  }
+}
+
+void ThreadPool::serve(int thread) {
   uint32_t seen = 0;
   for (;;) {
     for (int spins = 0; piece_.load(std::memory_order_acquire) == seen;) {
@@ -59,8 +77,7 @@ void ThreadPool::serve(int part) {
     }
     seen = piece_.load(std::memory_order_acquire);
     if (ends_) return;
-    call_(context_, part, threads());
-    to_do_.fetch_sub(1, std::memory_order_release);
+    take_parts(seen, thread);
   }
 }
 
