@@ -93,8 +93,11 @@ function modelWorker() {
   function slice() {
     const began = performance.now();
     const tokens = [];
-    while (tokens.length < SLICE && exports.lagwise_play_beat(player) < goal)
-      tokens.push(exports.lagwise_play_next(player));
+    while (tokens.length < SLICE && exports.lagwise_play_beat(player) < goal) {
+      const token = exports.lagwise_play_next(player);
+      if (token < 0) throw new Error('the grammar of its tokens lets nothing follow');
+      tokens.push(token);
+    }
     if (tokens.length) report(tokens, (performance.now() - began) / 1000);
   }
 

@@ -21,7 +21,7 @@ class PlayOn {
                               notes: () => this.player.notes || []});
     this.button = el('button', {type: 'button', class: 'play on', onclick: () => this.toggle(),
                                 title: 'Let the model go on from the prompt'});
-    this.state = el('span', {class: 'time', role: 'status'});
+    this.state = el('span', {class: 'time'});
     this.node = el('div', {class: 'live-take', hidden: true}, this.view.node, this.state);
     this.follow();
   }
@@ -103,7 +103,8 @@ class PlayOn {
     if (player.playing) {
       const beat = player.beat();
       this.view.point(beat);
-      this.state.textContent = this.figures(beat);
+      const figures = this.figures(beat);
+      if (this.state.textContent !== figures) this.state.textContent = figures;
       this.ask();
     }
     this.frame = requestAnimationFrame(() => this.follow());
