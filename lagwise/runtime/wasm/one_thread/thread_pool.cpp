@@ -5,9 +5,9 @@
 
 namespace lagwise::runtime {
 
-ThreadPool::ThreadPool(int) {}
+ThreadPool::ThreadPool(int) : spins_(0), parts_(1) {}
 ThreadPool::~ThreadPool() = default;
 
-void ThreadPool::run_parts(Call call, const void* context) { call(context, 0, 1); }
+void ThreadPool::run_parts(Call call, const void* context) { call(context, {0, 1, 0}); }
 
 }  // namespace lagwise::runtime
