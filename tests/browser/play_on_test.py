@@ -107,7 +107,7 @@ class PlayOnTest(unittest.TestCase):
             return 0
         return float(found[1].replace(",", "")) * (1000 if found[2] else 1)
 
-    def wait(self, what, happened, seconds=60):
+    def wait(self, what, happened, seconds=150):
         end = time.monotonic() + seconds
         while not happened():
             self.assertLess(time.monotonic(), end, f"no {what} in {seconds} s")
