@@ -18,7 +18,7 @@ build:  ## build/release/lagwise, lagwise-bench and their libraries
 	@$(STAGE) packages tools/setup build
 	@mkdir -p build
 	@$(CONFIGURE) > build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
-	@$(STAGE) build cmake --build $(BUILD) --target lagwise_program lagwise_bench_program lagwise_kernels
+	@$(STAGE) build cmake --build $(BUILD) --target lagwise_program lagwise_bench_program lagwise_kernels lagwise_runtime lagwise_runtime_static lagwise_run
 
 .PHONY: demo
 demo:  ## five encodings learn to play, and play on far beyond what they learned: out/demo
@@ -26,15 +26,22 @@ demo:  ## five encodings learn to play, and play on far beyond what they learned
 	@$(STAGE) packages tools/setup build
 	@test -f $(BUILD)/build.ninja || $(CONFIGURE) -DLAGWISE_SIMD=native
 	@$(STAGE) build cmake --build $(BUILD) --target lagwise_program
+	@$(MAKE) --no-print-directory wasm || echo "The page will say what its button Play on needs."
 	@tools/demo $(BUILD)/lagwise
+
+.PHONY: wasm
+wasm:  ## build/wasm/lagwise.wasm: the runtime for the report page
+	@tools/setup wasm
+	@$(STAGE) "WebAssembly module" tools/wasm
 
 .PHONY: test
 test:  ## all tests and checks (fresh machine: about 20 minutes)
 	@echo "A fresh machine needs about 20 minutes in all; a second run a few."
-	@$(STAGE) packages tools/setup build test
+	@$(STAGE) packages tools/setup build test wasm
 	@mkdir -p build
 	@$(CONFIGURE) -DLAGWISE_BUILD_TESTS=ON > build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
 	@$(STAGE) build cmake --build $(BUILD)
+	@$(STAGE) "WebAssembly module" tools/wasm
 	@$(STAGE) "build for the sanitised tests" tools/preset asan
 	@$(STAGE) "build with clang" tools/preset clang
 	@echo "== tests (seconds per stage stand in the summary, by label)"

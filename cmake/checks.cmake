@@ -24,7 +24,11 @@ set_tests_properties(python PROPERTIES
 # The page of `lagwise report` in Chromium; its screenshots stay in build/<preset>/browser.
 lagwise_check(browser check ${PYTHON} tests/browser/page_test.py $<TARGET_FILE:lagwise_program>
               ${PROJECT_BINARY_DIR}/browser)
-set_tests_properties(browser PROPERTIES SKIP_RETURN_CODE 77)
+# Play on, with the WebAssembly module that `make wasm` builds.
+lagwise_check(play_on check ${PYTHON} tests/browser/play_on_test.py
+              $<TARGET_FILE:lagwise_program> ${PROJECT_BINARY_DIR}/browser/play_on
+              ${PROJECT_SOURCE_DIR}/build/wasm/lagwise.wasm)
+set_tests_properties(browser play_on PROPERTIES SKIP_RETURN_CODE 77)
 
 # The torch-free layers once more: under sanitizers, and from another compiler.
 lagwise_check(sanitised sanitised tools/preset asan --test)

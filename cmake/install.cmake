@@ -1,6 +1,7 @@
-# Two exports, so that lagwise::kernels can be used where there is no torch:
-#   find_package(lagwise CONFIG)                      lagwise::lagwise, lagwise::kernels
-#   find_package(lagwise CONFIG COMPONENTS kernels)   lagwise::kernels alone
+# Three exports, so that parts can be used where there is no torch:
+#   find_package(lagwise CONFIG)                      lagwise::lagwise, and both below
+#   find_package(lagwise CONFIG COMPONENTS kernels)   lagwise::kernels, lagwise::runtime
+#   find_package(lagwise CONFIG COMPONENTS runtime)   lagwise::runtime alone
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/lagwise)
@@ -12,6 +13,22 @@ target_include_directories(lagwise_kernels INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 install(TARGETS lagwise_kernels EXPORT lagwise-kernels)
 install(EXPORT lagwise-kernels NAMESPACE lagwise:: DESTINATION ${config_dir})
+
+# lagwise::runtime and lagwise::runtime_static need nothing else.
+foreach(library lagwise_runtime lagwise_runtime_static)
+  string(REPLACE lagwise_ "" name ${library})
+  add_library(lagwise::${name} ALIAS ${library})
+  set_target_properties(${library} PROPERTIES EXPORT_NAME ${name})
+  target_include_directories(${library} INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  install(TARGETS ${library} EXPORT lagwise-runtime)
+endforeach()
+install(EXPORT lagwise-runtime NAMESPACE lagwise:: DESTINATION ${config_dir})
+install(FILES lagwise/runtime/lagwise.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lagwise/runtime)
+if(TARGET lagwise_run)
+  install(TARGETS lagwise_run)
+endif()
 
 # Programs and libraries find each other wherever the tree is moved.
 file(RELATIVE_PATH bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
@@ -57,7 +74,7 @@ install(FILES ${PROJECT_BINARY_DIR}/lagwise-config.cmake
 set(pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH pc_to_prefix ${CMAKE_INSTALL_PREFIX}/${pc_dir} ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" pc_to_prefix "${pc_to_prefix}")
-set(packages lagwise-kernels)
+set(packages lagwise-kernels lagwise-runtime)
 if(LAGWISE_TORCH)
   list(APPEND packages lagwise)
 endif()

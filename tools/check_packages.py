@@ -5,9 +5,10 @@ Looks at what was really used, not at what is installed: the headers each object
 compiled from (ninja's records), the libraries linked, the CMake packages and Python
 modules asked for, and the commands our scripts call. Each belongs to a package, and
 that package must be listed, or be brought by a listed one, or be part of every Debian.
-What the program uses must come with role build alone: `make demo` installs no more.
+What the program uses must come with role build alone: `make build` installs no more. What
+the WebAssembly module uses must come with build and wasm.
 
-    check_packages.py build/release      (looks at its neighbours asan, clang and fuzz too)
+    check_packages.py build/release      (looks at its neighbours asan, clang, fuzz, wasm too)
 """
 
 import re
@@ -19,8 +20,9 @@ from pathlib import Path
 import tree
 
 OPTIONAL = {"ccache"}  # used when present; nothing fails without
-BUILD, TEST, ANY = range(3)  # who uses a file: the program too; tests; some make target
-ROLES = ["build", "test", "tidy"]
+BUILD, TEST, ANY, WASM = range(4)  # who uses a file: the program too; tests; some make
+ROLES = ["build", "test", "tidy", "wasm"]  # target; the module
+BEFORE = {"build": [], "test": ["build"], "tidy": ["build", "test"], "wasm": ["build"]}
 ASSUMED = ["make", "apt"]  # what the user starts from, besides Debian's required packages
 TEST_OBJECT = re.compile(r"_(test|bench)(_torch)?(\.dir/|$)|^fuzz_")
 # A command stands at the start of a line, or behind one of these.
@@ -201,7 +203,15 @@ def roles(root):
     """role -> the packages it installs, those of the roles before it included."""
     lines = [l.split() for l in (root / "tools/packages.txt").read_text().splitlines()]
     named = [(l[0], l[1]) for l in lines if l and not l[0].startswith("#")]
-    return {role: {p for r, p in named if r in ROLES[:i + 1]} for i, role in enumerate(ROLES)}
+    return {role: {p for r, p in named if r in [role, *BEFORE[role]]} for role in ROLES}
+
+
+def used_by_module(build):
+    """package -> (an example file, WASM), of the tree that tools/wasm builds."""
+    if not (build / "CMakeCache.txt").exists():
+        return {}
+    files = {path for path, _ in headers(build)}
+    return {package: (path, WASM) for path, package in owners(files).items()}
 
 
 def used(build):
@@ -245,5 +255,7 @@ if __name__ == "__main__":
         sys.exit(self_test(Debian()))
     packages = used(Path(sys.argv[1]).resolve())
     print(f"packages: {len(packages)} in use: {' '.join(sorted(packages))}")
-    findings = missing(packages, roles(tree.ROOT), Debian())
+    module = used_by_module(Path(sys.argv[1]).resolve().parent / "wasm")
+    debian, lists = Debian(), roles(tree.ROOT)
+    findings = missing(packages, lists, debian) + missing(module, lists, debian)
     sys.exit(tree.report("packages", findings))

@@ -54,6 +54,13 @@ class CosFormer : public FeatureMap {
         {}};
   }
 
+  OneTokenMap one_token(const Draw&, int64_t, int64_t, int64_t horizon) const override {
+    OneTokenMap map;
+    map.pointwise = "relu";
+    map.horizon = horizon_ > 0 ? horizon_ : horizon;
+    return map;
+  }
+
  private:
   /// In double, so that angles hold at any position: [1, 1, N] or [B, 1, N].
   static at::Tensor positions(const at::Tensor& given, int64_t start, int64_t rows) {

@@ -27,6 +27,7 @@
 
 #include "lagwise/attention/feature_map.h"
 #include "lagwise/attention/random_directions.h"
+#include "lagwise/ops/torch/numbers_of.h"
 
 namespace lagwise {
 namespace {
@@ -78,6 +79,14 @@ class Favor : public FeatureMap {
     if (!directions.defined())
       throw std::invalid_argument(choice_.name + ": expected directions, got none");
     return ops::favor_features(x, directions, choice_.kind, choice_.offset);
+  }
+
+  OneTokenMap one_token(const Draw& draw, int64_t layer, int64_t d,
+                        int64_t) const override {
+    OneTokenMap map;
+    map.random = choice_.kind, map.random_offset = choice_.offset;
+    map.directions = ops::numbers_of<float>(directions(draw, layer, d, at::kFloat));
+    return map;
   }
 
  private:

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lagwise/core/one_token.h"
 #include "lagwise/core/spec.h"
 #include "lagwise/ops/encoded.h"
 
@@ -46,6 +47,11 @@ class FeatureMap {
   virtual Features features(const at::Tensor& x, Side side,
                             const at::Tensor& directions,
                             const Placement& at) const = 0;
+
+  /// The same for one row of width D, as data (core/one_token.h); `horizon` is that of
+  /// the placement.
+  virtual OneTokenMap one_token(const Draw& draw, int64_t layer, int64_t d,
+                                int64_t horizon) const = 0;
 };
 
 /// One row of the table of feature maps.

@@ -14,6 +14,7 @@
 #include <stdexcept>
 
 #include "lagwise/ops/toeplitz_linear.h"
+#include "lagwise/ops/torch/numbers_of.h"
 
 namespace lagwise {
 namespace {
@@ -129,6 +130,22 @@ at::Tensor LinearAttention::add_bias(const at::Tensor& x, Side side) const {
 Features LinearAttention::features(const at::Tensor& x, Side side, const Placement& at,
                                    const at::Tensor& directions) const {
   return map_->features(x, side, directions, at);
+}
+
+OneTokenMemory LinearAttention::one_token(const Draw& draw, int64_t layer, int64_t d,
+                                          int64_t horizon) const {
+  OneTokenMemory memory;
+  memory.map = map_->one_token(draw, layer, d, horizon);
+  memory.divides = divides_;
+  memory.eps = eps_, memory.clamp = eps_mode_ == "clamp";
+  memory.forgets = memory_.forgets, memory.rewrites = memory_.rewrites;
+  memory.convolution = memory_.convolution;
+  memory.gates_output = memory_.gates_output;
+  memory.norm = norm_.name(), memory.norm_eps = norm_.eps();
+  memory.norm_gain = ops::numbers_of<float>(norm_.gain());
+  memory.q_bias = ops::numbers_of<float>(q_bias_);
+  memory.k_bias = ops::numbers_of<float>(k_bias_);
+  return memory;
 }
 
 /// In num / den the scale of a query cancels and is left out, while that of a key

@@ -91,6 +91,10 @@ class LinearAttention {
   Features features(const at::Tensor& x, Side side, const Placement& at,
                     const at::Tensor& directions = {}) const;
 
+  /// How one row of width D is remembered, as data (core/one_token.h).
+  OneTokenMemory one_token(const Draw& draw, int64_t layer, int64_t d,
+                           int64_t horizon) const;
+
   /// The result after the output norm, [B, H, N, E].
   at::Tensor attend(const LinearInputs& inputs) const;
 

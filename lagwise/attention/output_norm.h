@@ -25,6 +25,8 @@ class OutputNorm {
   OutputNorm(Spec& spec, int64_t heads, int64_t value_dim);
 
   const std::string& name() const { return name_; }
+  double eps() const { return eps_; }
+  const at::Tensor& gain() const { return gain_; }  ///< [H, E], undefined: none
 
   /// [B, H, N, E] -> [B, H, N, E]
   at::Tensor apply(const at::Tensor& out) const;

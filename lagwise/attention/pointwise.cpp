@@ -13,10 +13,21 @@
 namespace lagwise {
 namespace {
 
+/// The shortest text that reads back as the same number.
+std::string exactly(double x) {
+  std::array<char, 32> text;
+  return {text.data(), std::to_chars(text.begin(), text.end(), x).ptr};
+}
+
 class Pointwise : public FeatureMap {
  public:
   Pointwise(std::string text, bool positive)
-      : text_(std::move(text)), positive_(positive) {}
+      : text_(std::move(text)), name_(text_), positive_(positive) {}
+  Pointwise(const std::string& name, double offset)
+      : text_(name + ":offset=" + exactly(offset)),
+        name_(name),
+        offset_(offset),
+        positive_(true) {}
 
   bool positive() const override { return positive_; }
   std::string fused() const override { return text_; }
@@ -27,8 +38,16 @@ class Pointwise : public FeatureMap {
     return {ops::feature_map(x, text_), {}};
   }
 
+  OneTokenMap one_token(const Draw&, int64_t, int64_t, int64_t) const override {
+    OneTokenMap map;
+    map.pointwise = name_, map.offset = offset_;
+    return map;
+  }
+
  private:
   std::string text_;  // as ops::linear_attention reads it
+  std::string name_;
+  double offset_ = 0;
   bool positive_;
 };
 
@@ -36,18 +55,12 @@ std::unique_ptr<FeatureMap> plain(Spec& spec, bool positive) {
   return std::make_unique<Pointwise>(spec.name(), positive);
 }
 
-/// The shortest text that reads back as the same number.
-std::string exactly(double x) {
-  std::array<char, 32> text;
-  return {text.data(), std::to_chars(text.begin(), text.end(), x).ptr};
-}
-
 std::unique_ptr<FeatureMap> with_offset(Spec& spec, double fallback) {
   const double offset = spec.take("offset", fallback);
   if (!(offset >= 0))
     throw std::invalid_argument(
         c10::str(spec.name(), ": expected offset >= 0, got ", offset));
-  return std::make_unique<Pointwise>(spec.name() + ":offset=" + exactly(offset), true);
+  return std::make_unique<Pointwise>(spec.name(), offset);
 }
 
 const RegisterFeatureMap none({

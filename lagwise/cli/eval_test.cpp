@@ -14,7 +14,6 @@
 #include "lagwise/cli/testing_program.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/data/testing_files.h"
-#include "lagwise/study/card.h"
 
 namespace lagwise::cli {
 namespace {
@@ -278,6 +277,10 @@ TEST_F(TrainedRun, RefusesSettingsThatMakeNoSense) {
   refused("--top-p", "1.5", "expected a number from 0 to 1, got '1.5'");
   refused("--top-p", "nan", "expected a number from 0 to 1, got 'nan'");
   refused("--top-k", "-2", "expected a whole number from 0");
+  refused("--min-p", "1.5", "expected a number from 0 to 1, got '1.5'");
+  refused("--repetition-penalty", "0", "expected a number from 0.01 to 100, got '0'");
+  refused("--repetition-window", "-1", "expected a whole number from 0");
+  refused("--stop", "", "--stop: expected a text of one token or more, got ''");
   refused("--count", "0", "expected a whole number from 1 to 4096");
   refused("--length", "0", "expected a whole number from 1");
   refused("--temprature", "1", "did you mean '--temperature'?");
@@ -369,22 +372,6 @@ TEST_F(TrainedRun, ReadsAPromptFromStdin) {
   EXPECT_EQ(outcome.code, 0);
   EXPECT_THAT(outcome.out, StartsWith("line 4"));
   EXPECT_THAT(outcome.err, StartsWith("4 tokens in "));
-}
-
-TEST(GenerateCard, IsNamedApartForOtherSettingsAndLongPrompts) {
-  const Sample sample{0, "x", "", {}};
-  EXPECT_EQ(card_name(sample, {.temperature = 0.5, .seed = 3}), "x-seed3-t0.5-1");
-  EXPECT_EQ(card_name(sample, {.top_k = 40, .top_p = 0.9}), "x-seed0-k40-p0.9-1");
-  const std::string same(40, 'a');
-  EXPECT_NE(card_name({0, same + "b", "", {}}, {}),
-            card_name({0, same + "c", "", {}}, {}));
-}
-
-TEST(GenerateCard, IsNamedForPromptSeedAndIndex) {
-  EXPECT_EQ(card_name({2, "To be, or NOT to be?", "", {}}, {.seed = 7}),
-            "to-be-or-not-to-be-seed7-3");
-  EXPECT_EQ(card_name({0, "", "", {}}, {}), "no-prompt-seed0-1");
-  EXPECT_EQ(card_name({0, "songs/My Song.mid", "", {}}, {}), "my-song-seed0-1");
 }
 
 }  // namespace

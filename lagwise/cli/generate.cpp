@@ -19,7 +19,9 @@
 #include <stdexcept>
 
 #include "lagwise/cli/checks.h"
+#include "lagwise/cli/generate/engine.h"
 #include "lagwise/cli/generate/music.h"
+#include "lagwise/cli/generate/sampling_flags.h"
 #include "lagwise/cli/run_flags.h"
 #include "lagwise/cli/terminal/progress_line.h"
 #include "lagwise/cli/terminal/stop_signal.h"
@@ -42,9 +44,10 @@ constexpr int kMostSamples = 4096;
 struct GenerateFlags {
   RunFlags run;
   std::string prompt, prompt_file, out;
-  int length = 0, count = 1, top_k = 0, seed = 0;  // length 0: not given
-  int prompt_tokens = 0;                           // 0: all
-  double temperature = 1, top_p = 1;
+  int length = 0, count = 1;  // length 0: not given
+  int prompt_tokens = 0;      // 0: all
+  SamplingFlags sampling;
+  EngineFlags engine;
   bool json = false, silent = false;
 };
 
@@ -74,16 +77,18 @@ void make_folder(const std::string& folder) {
 class Generate {
  public:
   explicit Generate(const GenerateFlags& flags)
-      : flags_(flags), run_(open(flags.run, false)), prompt_(flags.prompt) {
+      : flags_(flags),
+        engine_(flags.run, flags.engine),
+        run_(engine_.run()),
+        prompt_(flags.prompt) {
     if (data::is_midi_name(flags.prompt_file))
       prompt_ = flags.prompt_file;  // the task reads it
     else if (!flags.prompt_file.empty())
       prompt_ = contents(flags.prompt_file);
     if (!flags.out.empty()) make_folder(flags.out);
     find_text();
-    sampling_ = {flags.temperature, flags.top_k, flags.top_p,
-                 static_cast<uint64_t>(flags.seed)};
-    listens_ = model_row(run_.model->config().model).listens;
+    sampling_ = flags.sampling.sampling();
+    listens_ = model_row(run_.model_config().model).listens;
     scheme_ = text_->music();
     live_ = !flags_.json && !listens_ && !scheme_;
     if (scheme_ && data::is_midi_name(prompt_)) like_ = data::read_smf(prompt_);
@@ -94,8 +99,9 @@ class Generate {
     const StopSignal listening;
     if (live_) begin_sample(0);
     const Written written = write_on(
-        *run_.model, text_, run_.draw(), writing,
+        engine_.start(flags_.count, writing.source), text_, writing,
         [&](const std::vector<int64_t>& tokens) { return took(tokens, writing); });
+    engine_.save();
     progress_.clear();
     const std::vector<Sample> samples = samples_of(written);
     flags_.json ? print_json(samples, written) : print_rest(samples);
@@ -146,11 +152,14 @@ class Generate {
     const std::vector<int64_t> tokens = prompt_tokens();
     Writing writing;
     writing.sampling = sampling_;
+    writing.stops = flags_.sampling.stop_tokens(*text_);
+    writing.log_probabilities = flags_.sampling.log_probabilities;
     writing.length = flags_.length > 0 ? flags_.length : 512;
+    writing.take_last = !flags_.engine.save_state.empty();
     const auto count = static_cast<size_t>(flags_.count);
     if (!listens_) {
       // A language model needs something to go on from: text begins after a line break.
-      const bool empty = tokens.empty() && !text_->grammar();
+      const bool empty = tokens.empty() && !text_->grammar() && !engine_.goes_on();
       writing.prompts.assign(count, empty ? text_->encode("\n") : tokens);
       return writing;
     }
@@ -197,9 +206,12 @@ class Generate {
     for (const std::vector<int64_t>& tokens : written.tokens) {
       samples.push_back({static_cast<int64_t>(samples.size()), shown_text(prompt_),
                          shown_text(text_->decode(tokens)), tokens, prompt_tokens()});
+      if (flags_.sampling.log_probabilities)
+        samples.back().log_probabilities =
+            written.log_probabilities[samples.size() - 1];
       if (scheme_)
         samples.back().music = music_json(*scheme_, music_sample(samples.back()),
-                                          run_.model->config().length);
+                                          run_.model_config().length);
     }
     return samples;
   }
@@ -232,22 +244,25 @@ class Generate {
                       {"tokens_per_second", rate(written)},
                       {"prompt_seconds", written.prompt_seconds},
                       {"seconds", written.seconds},
-                      {"state_bytes", written.state_bytes}};
+                      {"state_bytes", written.state_bytes},
+                      {"engine", engine_.name()}};
     fmt::print("{}\n", all.dump(2));
   }
 
   void report(const Written& written, const Writing& writing) const {
     fmt::print(stderr,
                "{} tokens{} in {:.2f} s: {:.0f} tokens/s; a prompt of {} in "
-               "{:.2f} s; state {:.1f} kB\n",
+               "{:.2f} s; state {:.1f} kB; engine {}\n",
                written.steps,
                flags_.count > 1 ? fmt::format(" each of {} samples", flags_.count) : "",
                written.seconds, rate(written), writing.prompts[0].size(),
-               written.prompt_seconds, static_cast<double>(written.state_bytes) / 1e3);
+               written.prompt_seconds, static_cast<double>(written.state_bytes) / 1e3,
+               engine_.name());
   }
 
   const GenerateFlags& flags_;
-  Run run_;
+  Engine engine_;
+  Run& run_;
   std::string prompt_;
   std::unique_ptr<TokenText> own_text_;  ///< where no data was read
   const TokenText* text_ = nullptr;
@@ -263,29 +278,12 @@ class Generate {
   ProgressLine progress_;
 };
 
-void add_sampling_flags(CLI::App& verb, GenerateFlags& flags) {
-  verb.add_option("--temperature", flags.temperature,
-                  "Below 1 more likely tokens, above 1 less likely ones; 0 always the "
-                  "most likely")
-      ->check(number(0, 1000))
-      ->capture_default_str();
-  verb.add_option("--top-k", flags.top_k,
-                  "Draw from the so many most likely tokens alone; 0: from all")
-      ->check(whole_number(0, kMostCount))
-      ->capture_default_str();
-  verb.add_option("--top-p", flags.top_p,
-                  "Draw from the fewest tokens that together are so probable, 0 to 1")
-      ->check(number(0, 1))
-      ->capture_default_str();
-  verb.add_option("--seed", flags.seed, "Of chance: the same seed, the same text")
-      ->check(whole_number(0, kMostCount))
-      ->capture_default_str();
-}
-
 void add_generate(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("generate", "Let a trained model write");
   const auto flags = std::make_shared<GenerateFlags>();
   add_run_flags(*verb, flags->run);
+  verb->get_option("RUN")->description(
+      "The folder of a run, or a file that `lagwise export` wrote");
   CLI::Option* prompt = verb->add_option(
       "--prompt", flags->prompt,
       "What to go on from: a text; of music, a MIDI file or a piece such as test:3; of "
@@ -301,7 +299,8 @@ void add_generate(CLI::App& app) {
   verb->add_option("--length", flags->length,
                    "Tokens to write; 512 unless given, or as many as were heard")
       ->check(whole_number(1, kMostCount));
-  add_sampling_flags(*verb, *flags);
+  add_sampling_flags(*verb, flags->sampling);
+  add_engine_flags(*verb, flags->engine);
   verb->add_option("--count", flags->count, "Samples to write, together")
       ->check(whole_number(1, kMostSamples))
       ->capture_default_str();
@@ -314,7 +313,12 @@ void add_generate(CLI::App& app) {
   verb->add_flag("--no-sound", flags->silent,
                  "Write no sound, though fluidsynth is here");
   verb->add_flag("--json", flags->json, "Print one JSON object instead of text");
-  verb->callback([flags] { Generate(*flags).run(); });
+  verb->callback([flags] {
+    if (!flags->engine.save_state.empty() && flags->count > 1)
+      throw std::invalid_argument("--save-state: expected one sample, got --count " +
+                                  std::to_string(flags->count));
+    Generate(*flags).run();
+  });
 }
 
 const RegisterVerb generate_registered({.name = "generate",

@@ -277,6 +277,46 @@ TEST(Report, NamesWhatIsDamagedAndShowsTheRest) {
             2);
 }
 
+TEST(Report, LetsTheModelOfOneRunPlayOn) {
+  const TempFolder folder;
+  for (const char* run : {"a", "b"}) put(folder.path() / run / "recipe.toml", kRecipe);
+  put(folder.path() / "b/samples/song.json",
+      R"({"prompt_tokens": [5, 6], "temperature": 0.5, "music": {"ticks_per_beat": 4,
+          "end": 8, "tracks": [{"name": "bass", "notes": [[0, 4, 40, 80]]}]}})");
+  put(folder.path() / "b.lagwise", "model");
+  put(folder.path() / "x.wasm", "module");
+  const std::string out = folder / "page.html";
+  const auto report = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = {"report", folder / "a", folder / "b", "--out",
+                                      out};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_captured({verb("report")}, words);
+  };
+  const std::string model = folder / "b.lagwise";
+  Outcome outcome = report(
+      {"--play-on", folder / "b", "--model", model, "--module", folder / "x.wasm"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const std::string page = lagwise::testing::contents(out);
+  EXPECT_THAT(
+      page,
+      HasSubstr(R"("playOn":{"run":"b","module":"bW9kdWxl","model":"bW9kZWw="})"));
+  EXPECT_THAT(page,
+              HasSubstr(R"("tokens":[5,6],"sampling":{"temperature":0.5,"topP":1})"));
+  EXPECT_EQ(
+      report({"--play-on", folder / "b", "--model", model, "--module", "none.wasm"})
+          .code,
+      0);
+  EXPECT_THAT(lagwise::testing::contents(out), HasSubstr(R"("module":"",)"));
+
+  outcome = report({"--play-on", folder / "c", "--model", model});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err,
+              HasSubstr("--play-on: expected one of the runs on the page"));
+  EXPECT_EQ(report({"--play-on", folder / "b"}).code, 2);
+  EXPECT_EQ(report({"--model", model}).code, 2);
+  EXPECT_EQ(report({"--play-on", folder / "b", "--model", folder / "none"}).code, 3);
+}
+
 TEST(Report, WritesThePageAndSaysSo) {
   const TempFolder folder;
   put(folder.path() / "run" / "recipe.toml", kRecipe);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <stdexcept>
 #include <utility>
 
@@ -33,6 +34,17 @@ bool read_number(std::string_view text, T& number) {
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   return error == std::errc() && stop == end;
 }
+
+#ifndef __cpp_lib_to_chars  // libc++ 14, of the WebAssembly module: whole numbers alone
+bool read_number(std::string_view text, double& number) {
+  const bool plain = text.find_first_not_of("0123456789.eE-+") == text.npos;
+  if (!plain || text.empty() || text[0] == '+') return false;
+  const std::string copy(text);
+  char* stop = nullptr;
+  number = std::strtod(copy.c_str(), &stop);
+  return stop == copy.c_str() + copy.size() && std::isfinite(number);
+}
+#endif
 
 // The fewest digits that read back as the same number: 0.001.
 std::string shortest(double number) {

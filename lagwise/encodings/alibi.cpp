@@ -24,6 +24,7 @@
 #include "lagwise/encodings/encoding.h"
 #include "lagwise/encodings/head_decay.h"
 #include "lagwise/encodings/lags.h"
+#include "lagwise/ops/torch/numbers_of.h"
 
 namespace lagwise {
 namespace {
@@ -45,6 +46,12 @@ class Alibi : public Encoding {
     Encoded to{.q = q, .k = k, .scale = inverse_root(q.size(3))};
     fade("alibi", to, -slopes_, at);
     return to;
+  }
+
+  std::optional<OneTokenPlace> one_token(const Layer&, const Draw&, int64_t) override {
+    OneTokenPlace place = as_they_are();
+    place.log_fade = ops::numbers_of<float>(-slopes_);
+    return place;
   }
 
  private:

@@ -21,6 +21,7 @@
 
 #include "lagwise/encodings/encoding.h"
 #include "lagwise/encodings/head_decay.h"
+#include "lagwise/ops/torch/numbers_of.h"
 
 namespace lagwise {
 namespace {
@@ -45,15 +46,25 @@ class Decay : public Encoding {
 
   Encoded encode(const at::Tensor& q, const at::Tensor& k, const Code&,
                  const Layer& layer, const Placement& at) override {
-    const at::Tensor log_factor =
-        kind_ == "learned" ? -layer["rate"].exp()
-                           : head_decay(kind_, shape().heads, layer.index, layer.count);
     Encoded to{.q = q, .k = k, .scale = 1 / std::sqrt(double(shape().dim))};
-    fade("decay", to, log_factor, at);
+    fade("decay", to, log_factor(layer), at);
     return to;
   }
 
+  std::optional<OneTokenPlace> one_token(const Layer& layer, const Draw&,
+                                         int64_t) override {
+    OneTokenPlace place = as_they_are();
+    place.log_fade = ops::numbers_of<float>(log_factor(layer));
+    return place;
+  }
+
  private:
+  at::Tensor log_factor(const Layer& layer) const {
+    return kind_ == "learned"
+               ? -layer["rate"].exp()
+               : head_decay(kind_, shape().heads, layer.index, layer.count);
+  }
+
   std::string kind_;
 };
 

@@ -29,6 +29,16 @@ Code Encoding::code(const Placement&, const Draw& draw, int64_t, int64_t, const 
   return {draw};
 }
 
+std::optional<OneTokenPlace> Encoding::one_token(const Layer&, const Draw&, int64_t) {
+  return std::nullopt;
+}
+
+OneTokenPlace Encoding::as_they_are() const {
+  OneTokenPlace place;
+  place.width = width();
+  return place;
+}
+
 RegisterEncoding::RegisterEncoding(EncodingRow row) { registry().add(row); }
 
 const std::vector<EncodingRow>& encodings() { return registry().rows(); }
@@ -44,6 +54,17 @@ std::vector<Spec::Option> encoding_options(const EncodingRow& row) {
   Spec spec(row.text());
   row.make(spec, {.heads = 4, .dim = 8});
   return spec.options();
+}
+
+std::vector<std::string> encodings_of_one_token() {
+  std::vector<std::string> texts;
+  for (const EncodingRow& row : encodings()) {
+    const auto made = make_encoding(row.text(), {.heads = 4, .dim = 8});
+    const Layer layer{0, 1, made->layer(0, 1)};
+    if (made->traits().linear_causal && made->one_token(layer, {}, 1))
+      texts.emplace_back(row.text());
+  }
+  return texts;
 }
 
 Encoded encode_once(Encoding& encoding, const at::Tensor& q, const at::Tensor& k,

@@ -4,11 +4,13 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "lagwise/core/one_token.h"
 #include "lagwise/core/spec.h"
 #include "lagwise/ops/encoded.h"
 #include "lagwise/ops/head_shape.h"
@@ -100,6 +102,22 @@ class Encoding {
   virtual Encoded encode(const at::Tensor& q, const at::Tensor& k, const Code& code,
                          const Layer& layer, const Placement& at) = 0;
 
+  // What it does to one token of a causal text, as data, for models that run without
+  // torch (core/one_token.h). `draw` is the moment of its noise, `horizon` that of the
+  // placement.
+
+  /// What it adds to the input; most add nothing.
+  virtual OneTokenInput one_token_input() const { return {}; }
+
+  /// What it does to queries, keys and the state of a layer. Nothing comes back where it
+  /// cannot be said of one token alone: tables by lag, windows of noise.
+  virtual std::optional<OneTokenPlace> one_token(const Layer& layer, const Draw& draw,
+                                                 int64_t horizon);
+
+ protected:
+  /// Queries and keys as they are, of width width().
+  OneTokenPlace as_they_are() const;
+
  private:
   Traits traits_;
   HeadShape shape_;
@@ -134,6 +152,9 @@ std::unique_ptr<Encoding> make_encoding(std::string_view text, const HeadShape& 
 
 /// The options of a row with their defaults, as the maker of its example takes them.
 std::vector<Spec::Option> encoding_options(const EncodingRow& row);
+
+/// The examples of those rows that can say what they do to one token.
+std::vector<std::string> encodings_of_one_token();
 
 /// Calls `code`, then `encode`: for tests, and for callers that share no code between
 /// layers. Without a `layer` it takes fresh parameters of layer 0 of 1.

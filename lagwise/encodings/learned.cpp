@@ -20,6 +20,7 @@
 
 #include "lagwise/encodings/coordinates.h"
 #include "lagwise/encodings/encoding.h"
+#include "lagwise/ops/torch/numbers_of.h"
 
 namespace lagwise {
 namespace {
@@ -65,6 +66,15 @@ class Learned : public Encoding {
   Encoded encode(const at::Tensor& q, const at::Tensor& k, const Code&, const Layer&,
                  const Placement&) override {
     return {.q = q, .k = k, .scale = 1 / std::sqrt(double(shape().dim))};
+  }
+
+  OneTokenInput one_token_input() const override {
+    OneTokenInput input;
+    input.table = ops::numbers_of<float>(table_);
+    return input;
+  }
+  std::optional<OneTokenPlace> one_token(const Layer&, const Draw&, int64_t) override {
+    return as_they_are();
   }
 
  private:

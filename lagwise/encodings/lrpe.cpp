@@ -38,6 +38,7 @@
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/eye.h>
 #include <ATen/ops/gather.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -52,6 +53,7 @@
 #include "lagwise/encodings/permutation_powers.h"
 #include "lagwise/encodings/row_tables.h"
 #include "lagwise/ops/rotate.h"
+#include "lagwise/ops/torch/numbers_of.h"
 
 namespace lagwise {
 namespace {
@@ -141,7 +143,34 @@ class Lrpe : public Encoding {
     return e;
   }
 
+  std::optional<OneTokenPlace> one_token(const Layer& layer, const Draw& draw,
+                                         int64_t horizon) override {
+    if (options_.permutes()) return std::nullopt;
+    Placement at;
+    at.horizon = horizon;
+    OneTokenPlace place = as_they_are();
+    place.matrix = ops::numbers_of<float>(matrix(draw, layer));
+    place.planes = angles_;
+    place.frequency = ops::numbers_of<double>(angles(draw, layer, at));
+    place.interleaved = !options_.unitary();
+    place.blocks = project_.complex() && !options_.unitary() ? 2 : 1;
+    if (options_.decay != "none")
+      place.log_fade = ops::numbers_of<float>(
+          head_decay(options_.decay, shape().heads, layer.index, layer.count));
+    return place;
+  }
+
  private:
+  /// P as a matrix that rows are multiplied with, [D, width()], with columns of zeros
+  /// for the imaginary part where P is real and Lambda is not; undefined: P = 1.
+  at::Tensor matrix(const Draw& draw, const Layer& layer) const {
+    if (options_.p == "identity" && !options_.unitary()) return {};
+    const at::Tensor p = project_(at::eye(shape().dim, at::kFloat),
+                                  vectors(draw, layer), options_.learned_vectors);
+    if (project_.complex() || !options_.unitary()) return p;
+    return at::cat({p, at::zeros_like(p)}, 1);
+  }
+
   /// Lambda of projected rows, [.., D] or [.., 2D].
   at::Tensor encoded(const at::Tensor& x, const at::Tensor& table) const {
     const int64_t d = shape().dim;

@@ -27,6 +27,10 @@ class None : public Encoding {
                  const Placement&) override {
     return {.q = q, .k = k, .scale = 1 / std::sqrt(double(shape().dim))};
   }
+
+  std::optional<OneTokenPlace> one_token(const Layer&, const Draw&, int64_t) override {
+    return as_they_are();
+  }
 };
 
 const RegisterEncoding none_registered({

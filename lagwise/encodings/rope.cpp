@@ -47,6 +47,7 @@
 #include "lagwise/encodings/rope_frequencies.h"
 #include "lagwise/encodings/row_tables.h"
 #include "lagwise/ops/rotate.h"
+#include "lagwise/ops/torch/numbers_of.h"
 
 namespace lagwise {
 namespace {
@@ -104,6 +105,24 @@ class Rope : public Encoding {
       fade("rope", e,
            head_decay(options_.decay, shape().heads, layer.index, layer.count), at);
     return e;
+  }
+
+  std::optional<OneTokenPlace> one_token(const Layer& layer, const Draw&,
+                                         int64_t horizon) override {
+    Placement at;
+    at.horizon = horizon;
+    RopeFrequencies r = rope_frequencies(rotated_, options_.base, scaling_for(at));
+    OneTokenPlace place = as_they_are();
+    place.planes = rotated_ / 2;
+    place.frequency = std::move(r.f);
+    place.turn_scale = r.attention;
+    place.interleaved = options_.layout == "interleaved";
+    if (options_.xpos == "true")
+      place.log_fade = ops::numbers_of<float>(fading(at::kFloat));
+    if (options_.decay != "none")
+      place.log_fade = ops::numbers_of<float>(
+          head_decay(options_.decay, shape().heads, layer.index, layer.count));
+    return place;
   }
 
  private:

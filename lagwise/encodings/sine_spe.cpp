@@ -35,6 +35,7 @@
 #include <ATen/ops/softplus.h>
 
 #include <cmath>
+#include <numbers>
 #include <stdexcept>
 #include <string>
 
@@ -42,6 +43,7 @@
 #include "lagwise/encodings/head_decay.h"
 #include "lagwise/encodings/lags.h"
 #include "lagwise/encodings/sine_spe_noise.h"
+#include "lagwise/ops/torch/numbers_of.h"
 
 namespace lagwise {
 namespace {
@@ -184,6 +186,28 @@ class SineSpe : public Encoding {
     if (options_.decay != "none")
       fade("sine_spe", out, head_decay(options_.decay, shape().heads, 0, 1), at);
     return out;
+  }
+
+  std::optional<OneTokenPlace> one_token(const Layer& layer, const Draw& draw,
+                                         int64_t) override {
+    using ops::numbers_of;
+    const FormedWaves formed =
+        this->formed(options_.shared ? Layer{0, 1, waves_} : layer, draw);
+    const ops::SineWaves waves = waves_of(formed, layer);
+    const ops::SineMixing mixing = mixing_of(formed.z, draw, layer, at::kFloat);
+    OneTokenPlace place = as_they_are();
+    place.sines = options_.sines;
+    place.turns = numbers_of<double>(waves.frequency);
+    place.phase = numbers_of<double>(waves.phase / (2 * std::numbers::pi));
+    place.amplitude = numbers_of<float>(waves.amplitude);
+    place.constant = numbers_of<float>(waves.constant);
+    place.noise = numbers_of<float>(mixing.z);
+    place.gate_noise = numbers_of<float>(mixing.gate);
+    place.fold = numbers_of<int64_t>(mixing.fold);
+    if (options_.decay != "none")
+      place.log_fade =
+          numbers_of<float>(head_decay(options_.decay, shape().heads, 0, 1));
+    return place;
   }
 
  private:

@@ -27,6 +27,7 @@
 #include "lagwise/encodings/encoding.h"
 #include "lagwise/encodings/head_decay.h"
 #include "lagwise/ops/rotate.h"
+#include "lagwise/ops/torch/numbers_of.h"
 
 namespace lagwise {
 namespace {
@@ -75,6 +76,28 @@ class Sinusoidal : public Encoding {
       fade("sinusoidal", e, head_decay(decay_, shape().heads, layer.index, layer.count),
            at);
     return e;
+  }
+
+  OneTokenInput one_token_input() const override {
+    const int64_t c = shape().model_width(), angles = frequency_.size(1);
+    std::vector<int64_t> sines, cosines;
+    for (int64_t j = 0; j < angles; ++j) {
+      sines.push_back(interleaved_ ? 2 * j : j);
+      cosines.push_back(interleaved_ ? 2 * j + 1 : angles + j);
+      if (cosines.back() >= c) cosines.back() = -1;
+    }
+    OneTokenInput input;
+    input.frequency = ops::numbers_of<double>(frequency_);
+    input.sine_at = sines, input.cosine_at = cosines;
+    return input;
+  }
+  std::optional<OneTokenPlace> one_token(const Layer& layer, const Draw&,
+                                         int64_t) override {
+    OneTokenPlace place = as_they_are();
+    if (decay_ != "none")
+      place.log_fade = ops::numbers_of<float>(
+          head_decay(decay_, shape().heads, layer.index, layer.count));
+    return place;
   }
 
  private:

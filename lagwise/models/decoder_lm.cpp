@@ -29,6 +29,10 @@ class DecoderLm : public Model {
     return head_->forward(stack_->forward(batch, draw), stack_->embedding());
   }
 
+  OneTokenModel one_token(const Draw& draw) const override {
+    return stack_->one_token(draw);
+  }
+
   std::unique_ptr<DecodingState> start(int64_t batch, const Draw& draw,
                                        const Batch*) override {
     const c10::NoGradGuard no_graph;

@@ -64,6 +64,11 @@ Loss Model::loss(const Batch& batch, const Draw& draw) {
   return cross_entropy(logits(batch, draw), batch.targets);
 }
 
+OneTokenModel Model::one_token(const Draw&) const {
+  throw std::invalid_argument(
+      "expected a model that continues a text, decoder_lm, got " + config_.model);
+}
+
 std::unique_ptr<DecodingState> Model::start(int64_t, const Draw&, const Batch*) {
   refuse_decoding(config_);
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lagwise/core/one_token.h"
 #include "lagwise/core/spec.h"
 #include "lagwise/models/batch.h"
 #include "lagwise/models/model_config.h"
@@ -34,6 +35,10 @@ class Model : public torch::nn::Module {
 
   /// Cross entropy of `logits` against the targets.
   Loss loss(const Batch& batch, const Draw& draw);
+
+  /// What it does with one token, as data (core/one_token.h), for lagwise/runtime.
+  /// std::invalid_argument where it cannot be said, with what can.
+  virtual OneTokenModel one_token(const Draw& draw) const;
 
   // Decoding, for models that generate; others refuse with std::invalid_argument.
   // No gradient.

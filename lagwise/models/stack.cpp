@@ -211,6 +211,24 @@ at::Tensor Stack::forward(const Batch& batch, const Draw& draw, const at::Tensor
   return norm_->forward(x);
 }
 
+OneTokenModel Stack::one_token(const Draw& draw) const {
+  OneTokenModel model;
+  const auto say_layer = [&](size_t i) {
+    try {
+      model.layers.push_back(blocks_[i]->one_token(draw, config_.length));
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument("layer " + std::to_string(i) + " (" +
+                                  attention_texts_[i] + ", " + encoding_texts_[i] +
+                                  "): " + error.what());
+    }
+  };
+  for (size_t i = 0; i < blocks_.size(); ++i) say_layer(i);
+  for (const auto& encoding : encodings_.all())
+    if (OneTokenInput input = encoding->one_token_input(); !input.empty())
+      model.inputs.push_back(std::move(input));
+  return model;
+}
+
 StackState Stack::start(int64_t batch, const Draw& draw, const at::Tensor& other,
                         const at::Tensor& other_lengths) {
   StackState state;

@@ -43,6 +43,10 @@ class Stack : public torch::nn::Module {
   at::Tensor forward(const Batch& batch, const Draw& draw, const at::Tensor& front = {},
                      const at::Tensor& other = {});
 
+  /// What it does with one token, as data (core/one_token.h). std::invalid_argument
+  /// where a layer cannot say it.
+  OneTokenModel one_token(const Draw& draw) const;
+
   StackState start(int64_t batch, const Draw& draw, const at::Tensor& other = {},
                    const at::Tensor& other_lengths = {});
   /// The next tokens [B, N], the first `lengths` of each row -> [B, N, C]. `dropout`:

@@ -39,6 +39,11 @@ class Block : public torch::nn::Module {
   at::Tensor forward(at::Tensor x, const Pass& pass, const at::Tensor& other = {},
                      const Pass* cross_pass = nullptr);
 
+  /// As Mixer::one_token.
+  OneTokenLayer one_token(const Draw& draw, int64_t horizon) const {
+    return attn_->one_token(draw, horizon);
+  }
+
   BlockState start(int64_t batch, const at::Tensor& other = {},
                    const Pass* cross_pass = nullptr) const;
   at::Tensor extend(BlockState& state, at::Tensor x, const Pass& pass,

@@ -79,6 +79,13 @@ at::Tensor lengths_within(const at::Tensor& lengths, int64_t from, int64_t to) {
   return lengths.defined() ? (lengths - from).clamp(0, to - from) : lengths;
 }
 
+std::string cannot_say_one_token() {
+  std::string text = "expected an encoding that acts on one token alone, one of ";
+  for (const std::string& each : encodings_of_one_token())
+    text += (text.ends_with("of ") ? "" : ", ") + each;
+  return text;
+}
+
 class LinearMixer : public Mixer {
  public:
   LinearMixer(std::string_view text, const MixerPlace& place,
@@ -115,6 +122,20 @@ class LinearMixer : public Mixer {
     if (!pass.at.causal) return attention_.attend_by_lag(x.inputs, x.lag_bias);
     return attend_past_by_lag(x.inputs, x.lag_bias,
                               pass.at.query_start - pass.at.key_start);
+  }
+
+  OneTokenLayer one_token(const Draw& draw, int64_t horizon) const override {
+    const auto place =
+        by_lag() ? std::nullopt : encoding_->one_token(layer_, draw, horizon);
+    if (!place) throw std::invalid_argument(cannot_say_one_token());
+    const Traits& traits = encoding_->traits();
+    const bool after = traits.stage == Traits::Stage::after_map;
+    const int64_t mapped = after ? place_.shape.dim : encoding_->width();
+    OneTokenLayer layer{*place,
+                        attention_.one_token(draw, place_.layer, mapped, horizon)};
+    layer.place.after_map = after;
+    layer.place.separate = after && traits.denominator == Traits::Denominator::separate;
+    return layer;
   }
 
   std::unique_ptr<MixerState> start(int64_t) const override {

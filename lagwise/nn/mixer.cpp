@@ -58,6 +58,11 @@ std::shared_ptr<Encoding> make_encoding_for(std::string_view attention,
   return make_encoding(text, shape);
 }
 
+OneTokenLayer Mixer::one_token(const Draw&, int64_t) const {
+  throw std::invalid_argument(
+      "expected linear attention, whose state has a constant size, got another kind");
+}
+
 std::unique_ptr<Mixer> make_mixer(std::string_view text, const MixerPlace& place,
                                   const std::string& encoding_text,
                                   std::shared_ptr<Encoding> encoding, Layer layer) {

@@ -61,6 +61,10 @@ class Mixer {
   /// The state before the first row of `batch` sequences.
   virtual std::unique_ptr<MixerState> start(int64_t batch) const = 0;
 
+  /// What it does with one token of a causal text, as data (core/one_token.h).
+  /// std::invalid_argument where that cannot be said, with what can.
+  virtual OneTokenLayer one_token(const Draw& draw, int64_t horizon) const;
+
   /// Causal: the next N rows of every sequence, seeing all before them. No gradient.
   virtual at::Tensor extend(MixerState& state, const HeadRows& rows,
                             const Pass& pass) const = 0;

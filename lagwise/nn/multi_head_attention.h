@@ -54,6 +54,11 @@ class MultiHeadAttention : public torch::nn::Module {
                      const ops::InputNorm& norm = {},
                      const at::Tensor& start = {}) const;
 
+  /// As Mixer::one_token.
+  OneTokenLayer one_token(const Draw& draw, int64_t horizon) const {
+    return mixer_->one_token(draw, horizon);
+  }
+
   std::unique_ptr<AttentionState> start(int64_t batch) const;
   at::Tensor extend(AttentionState& state, const at::Tensor& x, const Pass& pass,
                     const ops::InputNorm& norm = {},

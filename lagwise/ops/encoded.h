@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lagwise/core/noise.h"
+#include "lagwise/core/noise_streams.h"  // for all who draw
 
 namespace lagwise {
 
@@ -56,12 +57,5 @@ struct Draw {
   /// The noise for one purpose: `stream` is one of the numbers below.
   Noise noise(int64_t stream) const { return Noise(seed, stream, step, micro_step); }
 };
-
-/// One number for each purpose that noise is drawn for, so that no two share numbers.
-namespace streams {
-inline constexpr int64_t kParameters = 1, kFavor = 2, kSineSpe = 3, kConvSpe = 4,
-                         kGate = 5, kLrpe = 6, kDropout = 7, kSampling = 8, kData = 9,
-                         kWeights = 10;
-}
 
 }  // namespace lagwise

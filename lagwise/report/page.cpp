@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "lagwise/report/base64.h"
 #include "lagwise/report/page_files.h"
 
 namespace lagwise::report {
@@ -95,14 +96,26 @@ Json to_json(const RollTrack& track) {
 }
 
 Json to_json(const Roll& roll) {
-  return {{"run", roll.run},
-          {"prompt", number(roll.prompt_end)},
-          {"trained", number(roll.trained_end)},
-          {"beats", number(roll.beats)},
-          {"bar", number(roll.beats_per_bar)},
-          {"tempos", list(roll.tempos)},
-          {"tracks", list(roll.tracks)},
-          {"note", roll.note}};
+  Json json = {{"run", roll.run},
+               {"prompt", number(roll.prompt_end)},
+               {"trained", number(roll.trained_end)},
+               {"beats", number(roll.beats)},
+               {"bar", number(roll.beats_per_bar)},
+               {"tempos", list(roll.tempos)},
+               {"tracks", list(roll.tracks)},
+               {"note", roll.note}};
+  if (!roll.prompt_tokens.empty()) {
+    json["tokens"] = roll.prompt_tokens;
+    json["sampling"] = {{"temperature", number(roll.temperature)},
+                        {"topP", number(roll.top_p)}};
+  }
+  return json;
+}
+
+Json to_json(const PlayOn& play_on) {
+  return {{"run", play_on.run},
+          {"module", base64(play_on.module)},
+          {"model", base64(play_on.model)}};
 }
 
 Json to_json(const Music::Piece& piece) {
@@ -169,11 +182,12 @@ std::string filled(std::string_view frame,
 }  // namespace
 
 std::string page_json(const Page& page) {
-  const Json json = {{"title", page.title},
-                     {"lede", page.lede},
-                     {"names", page.runs},
-                     {"sections", list(page.sections)},
-                     {"foot", page.foot}};
+  Json json = {{"title", page.title},
+               {"lede", page.lede},
+               {"names", page.runs},
+               {"sections", list(page.sections)},
+               {"foot", page.foot}};
+  if (page.play_on) json["playOn"] = to_json(*page.play_on);
   // ASCII, so that U+2028 and bytes that are no UTF-8 do no harm; and without '<',
   // which JSON has in strings alone, nothing can end the <script> it stands in.
   const std::string plain = json.dump(-1, ' ', true, Json::error_handler_t::replace);

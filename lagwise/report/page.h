@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -89,6 +91,9 @@ struct Roll {
   std::vector<RollTempo> tempos = {};
   std::vector<RollTrack> tracks = {};
   std::string note = "";
+  /// What a model in the page goes on from, and how; no tokens: it does not.
+  std::vector<int64_t> prompt_tokens = {};
+  double temperature = 1, top_p = 1;
 };
 
 /// Rolls one below the other, on one line of time: several models, one prompt.
@@ -108,12 +113,20 @@ struct Section {
   std::vector<Block> blocks;
 };
 
+/// A model that goes on playing in the page itself, for as long as one listens.
+struct PlayOn {
+  std::string run;     ///< whose it is
+  std::string module;  ///< the bytes of lagwise.wasm; none: the page says what it takes
+  std::string model;   ///< the bytes of an exported model
+};
+
 struct Page {
   std::string title, lede;
   std::vector<std::string>
       runs;  ///< in the order of their colours, the same everywhere
   std::vector<Section> sections;
   std::string foot;
+  std::optional<PlayOn> play_on = {};
 };
 
 /// One self-contained HTML file: no network, light or dark, a phone or a desk.

@@ -58,6 +58,22 @@ TEST(PageJson, WritesMusicAsShortLists) {
   EXPECT_EQ(made["tracks"][0]["notes"], Json::parse("[[0, 0.5, 40, 90]]"));
 }
 
+TEST(PageJson, CarriesTheModelThatPlaysOn) {
+  Roll roll{.run = "r", .beats = 4, .prompt_tokens = {7, 8}, .top_p = 0.9};
+  const Roll silent{.run = "s", .beats = 4};
+  Page page{"t", "", {}, {}, ""};
+  page.sections.push_back({"", "", {Music{"Music", {{"prompt", {roll, silent}}}}}});
+  EXPECT_FALSE(Json::parse(page_json(page)).contains("playOn"));
+  page.play_on = PlayOn{"r", "\x01\x02\x03", "m"};
+  const Json json = Json::parse(page_json(page));
+  EXPECT_EQ(json["playOn"],
+            Json::parse(R"({"run": "r", "module": "AQID", "model": "bQ=="})"));
+  const Json& rolls = json["sections"][0]["blocks"][0]["pieces"][0]["rolls"];
+  EXPECT_EQ(rolls[0]["tokens"], Json::parse("[7, 8]"));
+  EXPECT_EQ(rolls[0]["sampling"], Json::parse(R"({"temperature": 1, "topP": 0.9})"));
+  EXPECT_FALSE(rolls[1].contains("tokens"));
+}
+
 TEST(PageHtml, IsSelfContained) {
   const std::string html = page_html(made_page());
   EXPECT_THAT(html, HasSubstr("<title>a &lt; b &amp; c</title>"));

@@ -12,9 +12,30 @@
 #include "lagwise/study/run_files.h"
 
 namespace lagwise {
+namespace {
+
+/// What is not as it is unless given: "-t0.5-k40".
+std::string name_of(const Sampling& sampling) {
+  const Sampling plain;
+  std::string name;
+  const auto add = [&](char letter, double value, double usual) {
+    if (value != usual) name += fmt::format("-{}{:g}", letter, value);
+  };
+  add('t', sampling.temperature, plain.temperature);
+  add('k', static_cast<double>(sampling.top_k), static_cast<double>(plain.top_k));
+  add('p', sampling.top_p, plain.top_p);
+  add('m', sampling.min_p, plain.min_p);
+  add('r', sampling.repetition_penalty, plain.repetition_penalty);
+  if (sampling.repetition_penalty != plain.repetition_penalty)
+    add('w', static_cast<double>(sampling.repetition_window),
+        static_cast<double>(plain.repetition_window));
+  return name;
+}
+
+}  // namespace
 
 Json card_json(const Run& run, const Sampling& sampling, const Sample& sample) {
-  const ModelConfig& model = run.model->config();
+  const ModelConfig& model = run.model_config();
   Json card = {{"run", run.folder},
                {"step", run.step},
                {"model", model.model},
@@ -26,10 +47,14 @@ Json card_json(const Run& run, const Sampling& sampling, const Sample& sample) {
                {"temperature", sampling.temperature},
                {"top_k", sampling.top_k},
                {"top_p", sampling.top_p},
+               {"min_p", sampling.min_p},
+               {"repetition_penalty", sampling.repetition_penalty},
+               {"repetition_window", sampling.repetition_window},
                {"prompt", sample.prompt},
                {"text", sample.text},
                {"prompt_tokens", sample.prompt_tokens},
                {"tokens", sample.tokens}};
+  if (!sample.log_probabilities.empty()) card["logprobs"] = sample.log_probabilities;
   if (!sample.music.is_null()) card["music"] = sample.music;
   return card;
 }
@@ -56,13 +81,8 @@ std::string card_name(const Sample& sample, const Sampling& sampling) {
   while (name.ends_with('-')) name.pop_back();
   if (name.empty()) name = "no-prompt";
   if (cut) name += "-" + data::hash_text(data::fnv1a(data::bytes_of(text))).substr(12);
-  const Sampling plain;
-  name += fmt::format("-seed{}", sampling.seed);
-  if (sampling.temperature != plain.temperature)
-    name += fmt::format("-t{:g}", sampling.temperature);
-  if (sampling.top_k != plain.top_k) name += fmt::format("-k{}", sampling.top_k);
-  if (sampling.top_p != plain.top_p) name += fmt::format("-p{:g}", sampling.top_p);
-  return fmt::format("{}-{}", name, sample.index + 1);
+  return fmt::format("{}-seed{}{}-{}", name, sampling.seed, name_of(sampling),
+                     sample.index + 1);
 }
 
 std::string write_card(const std::string& folder, const Run& run,

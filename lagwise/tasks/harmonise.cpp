@@ -37,7 +37,7 @@ struct Piece {
   int semitones = 0;
 };
 
-struct NotesOnly : data::Grammar {
+struct NotesOnly : Grammar {
   bool legal(int32_t id) const override {
     return id == data::kChoraleRest ||
            (id >= data::kChoralePitch && id < data::kChoraleWords);
@@ -56,7 +56,7 @@ struct ChoraleText : TokenText {
   bool asks_for_data(const std::string& prompt) const override {
     return is_piece_name(prompt);
   }
-  std::unique_ptr<data::Grammar> grammar() const override {
+  std::unique_ptr<Grammar> grammar() const override {
     return std::make_unique<NotesOnly>();
   }
   static std::vector<int64_t> heard(const std::vector<int64_t>& soprano) {
@@ -131,9 +131,7 @@ class Harmonise : public Task {
     return ChoraleText().decode(tokens);
   }
 
-  std::unique_ptr<data::Grammar> grammar() const override {
-    return ChoraleText().grammar();
-  }
+  std::unique_ptr<Grammar> grammar() const override { return ChoraleText().grammar(); }
 
   std::vector<std::string> words() const override { return data::chorale_words(); }
   uint64_t hash() const override { return set_.hash(); }

@@ -173,7 +173,7 @@ class MusicTask : public Task {
     return text_.decode(tokens);
   }
 
-  std::unique_ptr<data::Grammar> grammar() const override { return text_.grammar(); }
+  std::unique_ptr<Grammar> grammar() const override { return text_.grammar(); }
   const data::TokenScheme* music() const override { return scheme_; }
   std::vector<std::string> words() const override {
     return scheme_->vocabulary().words();

@@ -21,7 +21,7 @@ class MusicText : public TokenText {
   bool asks_for_data(const std::string& prompt) const override {
     return is_piece_name(prompt);
   }
-  std::unique_ptr<data::Grammar> grammar() const override { return scheme_->grammar(); }
+  std::unique_ptr<Grammar> grammar() const override { return scheme_->grammar(); }
   const data::TokenScheme* music() const override { return scheme_.get(); }
 
  private:

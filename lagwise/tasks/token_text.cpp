@@ -22,7 +22,7 @@ std::string TokenText::decode(const std::vector<int64_t>&) const {
 
 bool TokenText::asks_for_data(const std::string&) const { return false; }
 
-std::unique_ptr<data::Grammar> TokenText::grammar() const { return nullptr; }
+std::unique_ptr<Grammar> TokenText::grammar() const { return nullptr; }
 
 bool is_piece_name(const std::string& text) {
   const size_t colon = text.find(':');

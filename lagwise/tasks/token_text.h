@@ -24,7 +24,7 @@ class TokenText {
   virtual bool asks_for_data(const std::string& prompt) const;
 
   /// Which tokens may come next; nullptr: any.
-  virtual std::unique_ptr<data::Grammar> grammar() const;
+  virtual std::unique_ptr<Grammar> grammar() const;
 
   /// How tokens become music; nullptr: they do not.
   virtual const data::TokenScheme* music() const { return nullptr; }

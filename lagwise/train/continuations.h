@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "lagwise/core/sampler.h"
 #include "lagwise/data/music/style_profile.h"
 #include "lagwise/data/music/token_scheme.h"
 #include "lagwise/models/model.h"
 #include "lagwise/tasks/task.h"
 #include "lagwise/train/confidence.h"
-#include "lagwise/train/sampling.h"
 
 namespace lagwise {
 

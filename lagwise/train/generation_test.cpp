@@ -108,8 +108,62 @@ TEST(Generation, StopsWhenToldAndWhenNothingIsAsked) {
   EXPECT_TRUE(write(*model, {{1}}, 0).tokens[0].empty());
 }
 
+TEST(Generation, EndsASampleAfterAStopAndLetsTheOthersGoOn) {
+  const auto model = make_model(short_model());
+  Writing writing;
+  writing.prompts = {{1, 2}, {3}}, writing.length = 60, writing.sampling.seed = 4;
+  const Written whole = write_on(*model, nullptr, {}, writing);
+  writing.stops = {{whole.tokens[0][10], whole.tokens[0][11]}};
+  const Written stopped = write_on(*model, nullptr, {}, writing);
+  for (size_t b = 0; b < 2; ++b) {
+    const auto found = std::ranges::search(whole.tokens[b], writing.stops[0]);
+    EXPECT_EQ(stopped.tokens[b], Tokens(whole.tokens[b].begin(), found.end()));
+  }
+  EXPECT_LE(stopped.tokens[0].size(), 12U);
+}
+
+TEST(Generation, StopsInsideWhatIsNewAlone) {
+  const auto model = make_model(short_model());
+  Writing writing;
+  writing.prompts = {{1, 2}}, writing.length = 5;
+  const Tokens first = write_on(*model, nullptr, {}, writing).tokens[0];
+  writing.stops = {{2, first[0]}};  // begins in the prompt
+  EXPECT_EQ(write_on(*model, nullptr, {}, writing).tokens[0], first);
+}
+
+TEST(Generation, TellsHowLikelyTheModelHeldWhatWasDrawn) {
+  const auto model = make_model(short_model());
+  Writing writing;
+  writing.prompts = {{1, 2, 3}}, writing.length = 12;
+  writing.sampling = {.temperature = 0.3, .top_k = 2, .repetition_penalty = 1.5};
+  EXPECT_TRUE(write_on(*model, nullptr, {}, writing).log_probabilities[0].empty());
+  writing.log_probabilities = true;
+  const Written got = write_on(*model, nullptr, {}, writing);
+  ASSERT_EQ(got.log_probabilities[0].size(), 12U);
+  Tokens all = {1, 2, 3};
+  const at::NoGradGuard no_graph;
+  for (size_t i = 0; i < 12; ++i) {
+    const at::Tensor seen = at::tensor(all, at::kLong).unsqueeze(0);
+    const at::Tensor p = model->logits(batch_of(seen), {})[0][-1].log_softmax(0);
+    const int64_t token = got.tokens[0][i];
+    EXPECT_NEAR(got.log_probabilities[0][i], p[token].item<double>(), 1e-5);
+    all.push_back(token);
+  }
+}
+
+TEST(Generation, PenalisesThePromptToo) {
+  const auto model = make_model(short_model());
+  Writing writing;
+  writing.prompts = {{1, 2, 3}}, writing.length = 1;
+  writing.sampling.temperature = 0;
+  const int64_t likeliest = write_on(*model, nullptr, {}, writing).tokens[0][0];
+  writing.prompts = {Tokens(8, likeliest)};
+  writing.sampling.repetition_penalty = 1e6;
+  EXPECT_NE(write_on(*model, nullptr, {}, writing).tokens[0][0], likeliest);
+}
+
 /// 1 2 3 ... 10 and then nothing.
-struct Counting : data::Grammar {
+struct Counting : Grammar {
   int32_t last = 0;
   bool legal(int32_t id) const override { return id == last + 1; }
   void advance(int32_t id) override { last = id; }
@@ -118,7 +172,7 @@ struct Counting : data::Grammar {
 TEST(Generation, FollowsTheGrammarToItsEnd) {
   const auto model = make_model(short_model());
   LetterStream task(50);
-  task.make_grammar = []() -> std::unique_ptr<data::Grammar> {
+  task.make_grammar = []() -> std::unique_ptr<Grammar> {
     return std::make_unique<Counting>();
   };
   Writing writing;

@@ -21,7 +21,7 @@ std::string number_list(const std::vector<int64_t>& numbers) {
 
 /// What the data makes of the model against what the checkpoint holds.
 void check_data(const Run& run) {
-  const ModelConfig& was = run.model->config();
+  const ModelConfig& was = run.model_config();
   const ModelConfig is = completed_model(run.recipe, *run.task);
   std::string apart;
   const auto compare = [&](const char* what, const std::string& then,

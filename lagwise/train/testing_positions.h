@@ -44,12 +44,12 @@ class LetterStream : public Task {
     const int64_t end = std::min(first + count, tokens_.size(1));
     return {data + first, data + std::max(first, end)};
   }
-  std::unique_ptr<data::Grammar> grammar() const override {
+  std::unique_ptr<Grammar> grammar() const override {
     return make_grammar ? make_grammar() : nullptr;
   }
   uint64_t hash() const override { return 7; }
 
-  std::unique_ptr<data::Grammar> (*make_grammar)() = nullptr;
+  std::unique_ptr<Grammar> (*make_grammar)() = nullptr;
 
  private:
   int64_t wanted(int64_t length) const { return length > 0 ? length : trained_; }

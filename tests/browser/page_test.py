@@ -98,6 +98,19 @@ class PageTest(unittest.TestCase):
         self.assertLessEqual(tab.value("document.documentElement.scrollWidth"), 390)
         tab.screenshot(FOLDER / "long-390.png", of=".card.wide")
 
+    def test_headings_break_between_words_alone(self):
+        tab = self.open(390)
+        broken = tab.value("""[...document.querySelectorAll('thead button')].flatMap((button) => {
+          const text = button.firstChild;
+          return [...text.data.matchAll(/\\S+/g)].filter((word) => {
+            const range = document.createRange();
+            range.setStart(text, word.index);
+            range.setEnd(text, word.index + word[0].length);
+            return range.getClientRects().length > 1;
+          }).map((word) => word[0]);
+        })""")
+        self.assertEqual(broken, [])
+
     def test_ticks_differ_from_each_other(self):
         tab = self.open(390)
         ticks = tab.value("""(() => {

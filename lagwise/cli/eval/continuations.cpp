@@ -24,8 +24,9 @@ ContinuationPlan plan_of(const Run& run, const std::string& split,
   plan.prompt = flags.prompt > 0 ? flags.prompt : std::max<int64_t>(trained / 4, 1);
   plan.length =
       flags.length > 0 ? flags.length : std::max<int64_t>(4 * trained - plan.prompt, 1);
-  plan.sampling = {flags.temperature, 0, flags.top_p,
-                   static_cast<uint64_t>(flags.seed)};
+  plan.sampling = {.temperature = flags.temperature,
+                   .top_p = flags.top_p,
+                   .seed = static_cast<uint64_t>(flags.seed)};
   return plan;
 }
 
@@ -35,12 +36,11 @@ void save(const std::string& folder, const Run& run, const ContinuationPlan& pla
   for (size_t i = 0; i < all.size(); ++i) {
     const MusicSample music{{all[i].piece.begin(), all[i].piece.begin() + plan.prompt},
                             {all[i].written.begin(), all[i].written.end()}};
-    const Sample sample{0,
-                        fmt::format("{} piece {}", plan.split, i),
-                        run.task->decode(music.written),
-                        music.written,
-                        music.prompt,
-                        music_json(scheme, music, run.model->config().length)};
+    const Sample sample{.prompt = fmt::format("{} piece {}", plan.split, i),
+                        .text = run.task->decode(music.written),
+                        .tokens = music.written,
+                        .prompt_tokens = music.prompt,
+                        .music = music_json(scheme, music, run.model->config().length)};
     write_card(folder, run, plan.sampling, sample);
     write_music(std::filesystem::path(folder) / card_name(sample, plan.sampling),
                 scheme, music, false);

@@ -219,9 +219,12 @@ const StoredTensor* Safetensors::find(std::string_view name) const {
   return nullptr;
 }
 
-uint64_t write_safetensors(const std::string& file, std::vector<StoredTensor> tensors,
-                           const std::map<std::string, std::string>& metadata,
-                           FileCalls calls) {
+namespace {
+
+/// Length and header of a file of these tensors, which are put into the order of their
+/// data: padded with spaces, so that the data is aligned.
+std::string head_of(std::vector<StoredTensor>& tensors,
+                    const std::map<std::string, std::string>& metadata) {
   std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
     const size_t wide_a = dtype_size(a.dtype), wide_b = dtype_size(b.dtype);
     return wide_a != wide_b ? wide_a > wide_b : a.name < b.name;
@@ -240,24 +243,41 @@ uint64_t write_safetensors(const std::string& file, std::vector<StoredTensor> te
                            {"data_offsets", {begin, end}}};
   }
   std::string text = header.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the data is aligned
+  text.resize((text.size() + 7) / 8 * 8, ' ');
   if (text.size() > kMaxHeader)
     throw std::invalid_argument("safetensors: expected a header of at most 16 MB");
+  std::string length(kLengthBytes, '\0');
+  for (size_t i = 0; i < kLengthBytes; ++i)
+    length[i] = static_cast<char>(static_cast<uint8_t>(uint64_t{text.size()} >> 8 * i));
+  return length + text;
+}
 
+}  // namespace
+
+uint64_t write_safetensors(const std::string& file, std::vector<StoredTensor> tensors,
+                           const std::map<std::string, std::string>& metadata,
+                           FileCalls calls) {
+  const std::string head = head_of(tensors, metadata);
   AtomicFile out(file, std::move(calls));
   uint64_t hash = kFnv1aStart;
   const auto put = [&](Bytes bytes) {
     out.write(bytes);
     hash = fnv1a(bytes, hash);
   };
-  uint8_t length[kLengthBytes];
-  for (size_t i = 0; i < kLengthBytes; ++i)
-    length[i] = static_cast<uint8_t>(uint64_t{text.size()} >> 8 * i);
-  put(Bytes(length));
-  put(bytes_of(text));
+  put(bytes_of(head));
   for (const StoredTensor& tensor : tensors) put(tensor.bytes);
   out.commit();
   return hash;
+}
+
+std::vector<uint8_t> safetensors_bytes(
+    std::vector<StoredTensor> tensors,
+    const std::map<std::string, std::string>& metadata) {
+  const std::string head = head_of(tensors, metadata);
+  std::vector<uint8_t> all(head.begin(), head.end());
+  for (const StoredTensor& tensor : tensors)
+    all.insert(all.end(), tensor.bytes.begin(), tensor.bytes.end());
+  return all;
 }
 
 }  // namespace lagwise::data

@@ -67,4 +67,9 @@ uint64_t write_safetensors(const std::string& file, std::vector<StoredTensor> te
                            const std::map<std::string, std::string>& metadata = {},
                            FileCalls calls = {});
 
+/// The bytes of such a file.
+std::vector<uint8_t> safetensors_bytes(
+    std::vector<StoredTensor> tensors,
+    const std::map<std::string, std::string>& metadata = {});
+
 }  // namespace lagwise::data

@@ -174,5 +174,15 @@ TEST(Safetensors, RefusesOverlap) {
               HasSubstr("for tensor \"b\": its data at offset 5"));
 }
 
+TEST(Safetensors, HasTheSameBytesInMemoryAndInAFile) {
+  const TempFolder folder;
+  const std::string numbers = "0123456789abcdef";
+  const std::vector<StoredTensor> tensors = {{"b", "F32", {2, 2}, bytes_of(numbers)},
+                                             {"a", "F64", {2}, bytes_of(numbers)}};
+  write_safetensors(folder / "x", tensors, {{"key", "text"}});
+  const std::vector<uint8_t> bytes = safetensors_bytes(tensors, {{"key", "text"}});
+  EXPECT_EQ(contents(folder / "x"), text_of(bytes));
+}
+
 }  // namespace
 }  // namespace lagwise::data

@@ -63,6 +63,9 @@ std::vector<std::string> make_words(int velocities) {
   return words;
 }
 
+/// The loudness a word stands for, of so many words.
+int groove_velocity(int word, int words) { return (2 * word + 1) * 64 / words; }
+
 struct SlotNote {
   int64_t start, end;
   int slot, pitch, velocity;
@@ -103,6 +106,54 @@ class GrooveGrammar : public Grammar {
   int64_t now_ = 0;
 };
 
+class GrooveDecoder : public MusicDecoder {
+ public:
+  explicit GrooveDecoder(int velocities) : velocities_(velocities) {
+    music.ticks_per_beat = kOutputTicks;
+    for (const Slot& slot : kSlot)
+      music.tracks.push_back({slot.name, slot.channel, slot.program, {}, {}});
+    start_.fill(-1);
+  }
+
+  void take(int32_t id) override {
+    if (id < 0 || id >= kFirstVelocity + velocities_ || ended_) return;
+    ended_ = id == kEos;
+    if (is_shift(id)) now_ = std::max(now_, target(id, now_));
+    if (id >= kFirstVelocity)
+      velocity_ = groove_velocity(id - kFirstVelocity, velocities_);
+    if (id >= kFirstShift) return;
+    const auto key = static_cast<size_t>(id % kOffs);
+    end_note(key);  // an On of a sounding note begins it anew
+    if (id < kOffs) start_[key] = now_, loudness_[key] = velocity_;
+  }
+
+  void finish() override {
+    now_ = std::max<int64_t>(now_, 1);
+    for (size_t key = 0; key < start_.size(); ++key) end_note(key);
+    music.end = now();
+  }
+
+  int64_t now() const override { return now_ * kScale; }
+
+ private:
+  static constexpr int64_t kScale = kOutputTicks / kTicks;
+
+  void end_note(size_t key) {
+    if (start_[key] >= 0)
+      music.tracks[key / kPitches].notes.push_back({start_[key] * kScale, now(),
+                                                    static_cast<int>(key % kPitches),
+                                                    loudness_[key]});
+    start_[key] = -1;
+  }
+
+  int velocities_;
+  bool ended_ = false;
+  std::array<int64_t, kOffs> start_;  // of the sounding notes; -1: it is silent
+  std::array<int, kOffs> loudness_{};
+  int velocity_ = kDefaultVelocity;
+  int64_t now_ = 0;  // in ticks of the tokens
+};
+
 class Groove : public TokenScheme {
  public:
   explicit Groove(int velocities)
@@ -123,39 +174,8 @@ class Groove : public TokenScheme {
     return out;
   }
 
-  Music decode(std::span<const int32_t> ids) const override {
-    Music music;
-    music.ticks_per_beat = kOutputTicks;
-    for (const Slot& slot : kSlot)
-      music.tracks.push_back({slot.name, slot.channel, slot.program, {}, {}});
-    constexpr int64_t kScale = kOutputTicks / kTicks;
-    std::array<int64_t, kOffs> start;  // of the sounding notes
-    start.fill(-1);
-    std::array<int, kOffs> loudness{};
-    int velocity = kDefaultVelocity;
-    int64_t now = 0;
-    const auto end_note = [&](size_t key) {
-      if (start[key] >= 0)
-        music.tracks[key / kPitches].notes.push_back({start[key] * kScale, now * kScale,
-                                                      static_cast<int>(key % kPitches),
-                                                      loudness[key]});
-      start[key] = -1;
-    };
-    for (const int32_t id : ids) {
-      if (!vocabulary_.holds(id)) continue;
-      if (id == kEos || (now + 2 * kTicks) * kScale > kSmfLastTick) break;
-      if (is_shift(id)) now = std::max(now, target(id, now));
-      if (id >= kFirstVelocity) velocity = velocity_of(id - kFirstVelocity);
-      if (id >= kFirstShift) continue;
-      const auto key = static_cast<size_t>(id % kOffs);
-      end_note(key);  // an On of a sounding note begins it anew
-      if (id < kOffs) start[key] = now, loudness[key] = velocity;
-    }
-    now = std::max<int64_t>(now, 1);
-    for (size_t key = 0; key < start.size(); ++key) end_note(key);
-    music.end = now * kScale;
-    tidy(music);
-    return music;
+  std::unique_ptr<MusicDecoder> decoder() const override {
+    return std::make_unique<GrooveDecoder>(velocities_);
   }
 
   bool transpose(std::span<int32_t> ids, int semitones) const override {
@@ -167,7 +187,7 @@ class Groove : public TokenScheme {
       if (pitch < 0 || pitch >= kPitches) return false;
       id += semitones;
     }
-    std::ranges::copy(moved, ids.begin());
+    std::copy(moved.begin(), moved.end(), ids.begin());
     return true;
   }
 
@@ -193,7 +213,6 @@ class Groove : public TokenScheme {
     return bass ? kBassSlot : kChordSlot;
   }
 
-  int velocity_of(int word) const { return (2 * word + 1) * 64 / velocities_; }
   int word_of(int velocity) const { return velocity * velocities_ / 128; }
 
   // All notes on the grid of ticks; one that would vanish gets a tick.
@@ -215,12 +234,14 @@ class Groove : public TokenScheme {
         }
         const int64_t end = std::clamp(ticks(note.end), start + 1, start + kLongest);
         const double beat = static_cast<double>(unit);
-        loss.keep(static_cast<double>(start) / kTicks -
-                      static_cast<double>(note.start) / beat,
-                  static_cast<double>(end - start) / kTicks -
-                      static_cast<double>(note.end - note.start) / beat,
-                  note.velocity - (velocities_ > 0 ? velocity_of(word_of(note.velocity))
-                                                   : kDefaultVelocity));
+        loss.keep(
+            static_cast<double>(start) / kTicks -
+                static_cast<double>(note.start) / beat,
+            static_cast<double>(end - start) / kTicks -
+                static_cast<double>(note.end - note.start) / beat,
+            note.velocity - (velocities_ > 0
+                                 ? groove_velocity(word_of(note.velocity), velocities_)
+                                 : kDefaultVelocity));
         notes.push_back({start, end, slot, note.pitch, note.velocity});
       }
     }
@@ -232,7 +253,9 @@ class Groove : public TokenScheme {
 
   // A pitch of a track sounds once at a time: the later note ends the earlier.
   static void part(std::vector<SlotNote>& notes, TokenLoss& loss) {
-    std::ranges::stable_sort(notes, {}, &SlotNote::start);
+    std::stable_sort(
+        notes.begin(), notes.end(),
+        [](const SlotNote& a, const SlotNote& b) { return a.start < b.start; });
     std::array<int64_t, kOffs> last;
     last.fill(-1);
     size_t kept = 0;
@@ -262,7 +285,7 @@ class Groove : public TokenScheme {
       events.emplace_back(note.start, true, key, note.velocity);
       events.emplace_back(note.end, false, key, 0);
     }
-    std::ranges::sort(events);
+    std::sort(events.begin(), events.end());
     ids.push_back(kBos);
     int64_t now = 0;
     for (const auto& [tick, on, key, velocity] : events) {

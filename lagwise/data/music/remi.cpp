@@ -42,7 +42,9 @@ struct Token {
   std::string meaning = {};  // of a chord: "C_M"
 };
 
-bool tempo_exists(int bpm) { return !std::ranges::count(kNoTempo, bpm); }
+bool tempo_exists(int bpm) {
+  return std::count(std::begin(kNoTempo), std::end(kNoTempo), bpm) == 0;
+}
 
 // All tokens; their ids are their places in alphabetical order.
 std::vector<Token> make_tokens() {
@@ -65,7 +67,8 @@ std::vector<Token> make_tokens() {
       const std::string meaning = std::string(root) + "_" + quality;
       tokens.push_back({"Chord_" + meaning, Kind::kChord, chord++, meaning});
     }
-  std::ranges::sort(tokens, {}, &Token::word);
+  std::sort(tokens.begin(), tokens.end(),
+            [](const Token& a, const Token& b) { return a.word < b.word; });
   return tokens;
 }
 
@@ -145,6 +148,54 @@ class RemiGrammar : public Grammar {
   int beat_ = -1;
 };
 
+class RemiDecoder : public MusicDecoder {
+ public:
+  explicit RemiDecoder(const std::vector<Token>& tokens) : tokens_(tokens) {
+    music.ticks_per_beat = kRemiBeat;
+    music.tracks = {{"piano", 0, 0, {}, {}}};
+  }
+
+  void take(int32_t id) override {
+    if (id < 0 || static_cast<size_t>(id) >= tokens_.size() || ended_) return;
+    const Token& token = tokens_[static_cast<size_t>(id)];
+    if (bar_ < 0 && token.kind != Kind::kBar) return;
+    ended_ = token.kind == Kind::kEnd;
+    if (token.kind == Kind::kBar) now_ = ++bar_ * kBar;
+    if (token.kind == Kind::kRemiBeat) now_ = bar_ * kBar + token.value * kGrid;
+    if (token.kind == Kind::kTempo)
+      music.tempos.push_back({now_, std::lround(6e7 / token.value)});
+    if (token.kind == Kind::kChord)
+      music.texts.push_back({now_, Text::kMarker, marker_of(token)});
+    take_note(token);
+  }
+
+  void finish() override { music.end = std::max<int64_t>(bar_ + 1, 0) * kBar; }
+
+  int64_t now() const override { return now_; }
+
+ private:
+  static int64_t length_of(const Token& duration) {
+    return duration.value > 0 ? duration.value : kGrid / 2;
+  }
+
+  static std::string marker_of(const Token& chord) {
+    return chord.meaning + "_" + chord.meaning.substr(0, chord.meaning.find('_'));
+  }
+
+  void take_note(const Token& token) {
+    if (token.kind == Kind::kDuration && pitch_ && velocity_)
+      music.tracks[0].notes.push_back(
+          {now_, now_ + length_of(token), pitch_->value, velocity_->value});
+    velocity_ = token.kind == Kind::kVelocity && pitch_ ? &token : nullptr;
+    if (!velocity_) pitch_ = token.kind == Kind::kPitch ? &token : nullptr;
+  }
+
+  const std::vector<Token>& tokens_;
+  bool ended_ = false;
+  int64_t bar_ = -1, now_ = 0;
+  const Token *pitch_ = nullptr, *velocity_ = nullptr;  // of a note half said
+};
+
 /// Everything that starts at one place of the grid, as ids.
 struct Place {
   int32_t chord = -1, tempo = -1;
@@ -192,32 +243,8 @@ class Remi : public TokenScheme {
     return out;
   }
 
-  Music decode(std::span<const int32_t> ids) const override {
-    Music music;
-    music.ticks_per_beat = kRemiBeat;
-    music.tracks = {{"piano", 0, 0, {}, {}}};
-    std::vector<Note>& notes = music.tracks[0].notes;
-    int64_t bar = -1, now = 0;
-    const Token *pitch = nullptr, *velocity = nullptr;  // of a note half said
-    for (const int32_t id : ids) {
-      if (!vocabulary_.holds(id)) continue;
-      const Token& token = tokens_[static_cast<size_t>(id)];
-      if (bar < 0 && token.kind != Kind::kBar) continue;
-      if (token.kind == Kind::kEnd || bar + 2 > kSmfLastTick / kBar) break;
-      if (token.kind == Kind::kBar) now = ++bar * kBar;
-      if (token.kind == Kind::kRemiBeat) now = bar * kBar + token.value * kGrid;
-      if (token.kind == Kind::kTempo)
-        music.tempos.push_back({now, std::lround(6e7 / token.value)});
-      if (token.kind == Kind::kChord)
-        music.texts.push_back({now, Text::kMarker, marker_of(token)});
-      if (token.kind == Kind::kDuration && pitch && velocity)
-        notes.push_back({now, now + length_of(token), pitch->value, velocity->value});
-      velocity = token.kind == Kind::kVelocity && pitch ? &token : nullptr;
-      if (!velocity) pitch = token.kind == Kind::kPitch ? &token : nullptr;
-    }
-    music.end = std::max<int64_t>(bar + 1, 0) * kBar;
-    tidy(music);
-    return music;
+  std::unique_ptr<MusicDecoder> decoder() const override {
+    return std::make_unique<RemiDecoder>(tokens_);
   }
 
   bool transpose(std::span<int32_t> ids, int semitones) const override {
@@ -236,7 +263,7 @@ class Remi : public TokenScheme {
                             kQualities[token.value % kMany]);
       }
     }
-    std::ranges::copy(moved, ids.begin());
+    std::copy(moved.begin(), moved.end(), ids.begin());
     return true;
   }
 
@@ -274,10 +301,11 @@ class Remi : public TokenScheme {
     }
     count("further tracks, merged", std::max<int64_t>(players - 1, 0));
     count("time signatures, read as 4/4",
-          std::ranges::count_if(music.time_signatures, [](const TimeSignature& s) {
-            return s.numerator != 4 || s.denominator != 4;
-          }));
-    std::ranges::stable_sort(notes, [](const Note& a, const Note& b) {
+          std::count_if(music.time_signatures.begin(), music.time_signatures.end(),
+                        [](const TimeSignature& s) {
+                          return s.numerator != 4 || s.denominator != 4;
+                        }));
+    std::stable_sort(notes.begin(), notes.end(), [](const Note& a, const Note& b) {
       return a.start != b.start ? a.start < b.start : a.pitch > b.pitch;
     });
     return notes;
@@ -339,14 +367,6 @@ class Remi : public TokenScheme {
   }
 
   // A note shorter than the grid gets half of it, which rounds back to nothing.
-  static int64_t length_of(const Token& duration) {
-    return duration.value > 0 ? duration.value : kGrid / 2;
-  }
-
-  static std::string marker_of(const Token& chord) {
-    return chord.meaning + "_" + chord.meaning.substr(0, chord.meaning.find('_'));
-  }
-
   std::vector<Token> tokens_;
   Vocabulary vocabulary_;
 };

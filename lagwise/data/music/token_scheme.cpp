@@ -1,8 +1,10 @@
 #include "lagwise/data/music/token_scheme.h"
 
 #include <cmath>
+#include <utility>
 
 #include "lagwise/core/registry.h"
+#include "lagwise/data/formats/smf.h"
 
 namespace lagwise::data {
 namespace {
@@ -33,6 +35,19 @@ std::unique_ptr<TokenScheme> token_scheme_of(const std::vector<std::string>& wor
       if (scheme->vocabulary().words() == words) return scheme;
     }
   return nullptr;
+}
+
+Music TokenScheme::decode(std::span<const int32_t> ids) const {
+  const std::unique_ptr<MusicDecoder> decoder = this->decoder();
+  // A token leads on by a bar at most, and a MIDI file has a last tick.
+  const int64_t bar = 4 * decoder->music.ticks_per_beat;
+  for (const int32_t id : ids) {
+    if (decoder->now() > kSmfLastTick - 2 * bar) break;
+    decoder->take(id);
+  }
+  decoder->finish();
+  tidy(decoder->music);
+  return std::move(decoder->music);
 }
 
 void TokenLoss::keep(double onset, double duration, double velocity) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lagwise/core/grammar.h"
 #include "lagwise/core/spec.h"
 #include "lagwise/data/music/music.h"
 #include "lagwise/data/sets/vocabulary.h"
@@ -32,13 +33,19 @@ struct Tokenised {
   TokenLoss loss;
 };
 
-/// Which tokens may come next. A model that samples only legal ones writes what
-/// encode() could have written.
-class Grammar {
+/// Tokens of music understood one at a time: what decode() does, without an end and, if
+/// the notes are taken out of `music` as they come, in memory that does not grow.
+class MusicDecoder {
  public:
-  virtual ~Grammar() = default;
-  virtual bool legal(int32_t id) const = 0;
-  virtual void advance(int32_t id) = 0;  ///< id must be legal
+  virtual ~MusicDecoder() = default;
+
+  /// Adds what the token completes to `music`: a note when it is known how long it is.
+  /// Tokens without sense where they stand are passed over, as are all after the end.
+  virtual void take(int32_t id) = 0;
+  virtual void finish() = 0;        ///< ends what still sounds, and sets music.end
+  virtual int64_t now() const = 0;  ///< the tick that has been reached
+
+  Music music;  ///< with all its tracks from the first; not tidy
 };
 
 /// A way to say music in tokens. It is one file, x.cpp, with a class and a registry
@@ -51,8 +58,11 @@ class TokenScheme {
 
   /// The music of any ids whatever, tidy (data/music/music.h): tokens without sense where
   /// they stand, and ids outside the vocabulary, are passed over.
-  virtual Music decode(std::span<const int32_t> ids) const = 0;
+  Music decode(std::span<const int32_t> ids) const;
 
+  virtual std::unique_ptr<MusicDecoder> decoder() const = 0;
+
+  /// A model that follows it writes what encode() could have written.
   virtual std::unique_ptr<Grammar> grammar() const = 0;
 
   /// The token that ends a piece: the last of encode(), after which none is legal.

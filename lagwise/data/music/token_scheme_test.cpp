@@ -108,6 +108,39 @@ TEST(TokenSchemes, DecodeAnyIds) {
 
 // A model that samples legal tokens at random gets music in which each makes a
 // difference: encoding it gives the same number of notes.
+// Notes that are taken out as they come are those of decode(): none is told before it is
+// complete, none twice, and no token goes back in time.
+TEST(TokenSchemes, DecodeTokenByToken) {
+  for (const std::string& name : schemes()) {
+    SCOPED_TRACE(name);
+    const auto scheme = make_token_scheme(name);
+    const std::vector<int32_t> ids = scheme->encode(random_music(3)).ids;
+    const auto decoder = scheme->decoder();
+    Music heard = decoder->music;
+    int64_t reached = 0;
+    const auto take_out = [&] {
+      for (size_t i = 0; i < heard.tracks.size(); ++i) {
+        auto& from = decoder->music.tracks[i].notes;
+        auto& to = heard.tracks[i].notes;
+        to.insert(to.end(), from.begin(), from.end());
+        from.clear();
+      }
+    };
+    for (const int32_t id : ids) {
+      decoder->take(id);
+      EXPECT_GE(decoder->now(), reached);
+      reached = decoder->now();
+      take_out();
+    }
+    decoder->finish();
+    take_out();
+    const Music whole = scheme->decode(ids);
+    heard.tempos = whole.tempos, heard.texts = whole.texts, heard.end = whole.end;
+    tidy(heard);
+    EXPECT_EQ(heard, whole);
+  }
+}
+
 TEST(TokenSchemes, GrammarsLeadSomewhere) {
   for (const std::string& name : schemes()) {
     const auto scheme = make_token_scheme(name);

@@ -5,8 +5,9 @@ const clock = (seconds) =>
   `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, '0')}`;
 
 class MusicCard {
-  constructor(block, who) {
-    Object.assign(this, {block, who, silent: new Set(), views: []});
+  /** `playOn`: a model that can go on, {run, module, model}; or undefined. */
+  constructor(block, who, playOn) {
+    Object.assign(this, {block, who, playOn, silent: new Set(), views: [], live: null});
     this.player = new Player(() => this.follow(), (track) => this.silent.has(track.name));
     this.rolls = el('div', {class: 'rolls'});
     this.tracks = el('div', {class: 'legend', role: 'group', 'aria-label': 'Tracks'});
@@ -38,6 +39,7 @@ class MusicCard {
     this.tempo = el('input', {type: 'range', min: 50, max: 200, step: 1, value: 100,
                               'aria-label': 'Tempo, percent', oninput: () => {
                                 this.player.setSpeed(this.tempo.value / 100);
+                                this.live?.player.setSpeed(this.tempo.value / 100);
                                 this.follow();
                               }});
     this.pace = el('span', {class: 'time'});
@@ -46,6 +48,7 @@ class MusicCard {
 
   show(number) {
     this.player.stop();
+    this.live?.stop();
     this.piece = this.block.pieces[number];
     const {rolls} = this.piece;
     const all = rolls.flatMap((roll) => roll.tracks);
@@ -57,6 +60,7 @@ class MusicCard {
       type: 'button', class: 'play small', 'aria-label': `Play ${roll.run}`,
       onclick: () => (this.player.roll === roll ? this.toggle() : this.start(roll, this.player.at)),
     }, '▶'));
+    this.live = this.liveOf(rolls, tracks);
     this.rolls.replaceChildren(...this.views.map((view, i) => this.row(view, this.buttons[i])));
     this.tracks.replaceChildren(...tracks.map(({name}) => this.trackButton(
       name, trackColour(tracks, name))));
@@ -69,11 +73,22 @@ class MusicCard {
     this.follow();
   }
 
+  /** What plays on from this piece; null where no model does. */
+  liveOf(rolls, tracks) {
+    const {playOn, silent} = this;
+    const roll = playOn && rolls.find(({run, tokens}) => run === playOn.run && tokens);
+    if (!roll || !playOn.module) return null;
+    return new PlayOn({model: playOn, roll, layout: layoutOf([roll]), tracks, silent,
+                       started: () => this.player.stop()});
+  }
+
   row(view, button) {
     const {run, note} = view.roll;
+    const live = this.live?.roll === view.roll ? this.live : null;
     const node = el('div', {class: 'take'},
                     el('h4', {}, button, this.who.swatch(run), run,
-                       note ? el('small', {}, note) : null), view.scroller);
+                       note ? el('small', {}, note) : null, live?.button),
+                    view.scroller, live?.node, view.roll.tokens && !live ? missingModule() : null);
     view.scroller.addEventListener('keydown', (event) => this.key(event, view.roll));
     const update = () => { node.hidden = !this.who.shows(run); };
     this.who.watch(update);
@@ -87,6 +102,7 @@ class MusicCard {
       if (!this.silent.delete(name)) this.silent.add(name);
       button.setAttribute('aria-pressed', !this.silent.has(name));
       this.player.change(() => {});
+      this.live?.player.change(() => {});
       this.redraw();
     }}, el('span', {class: 'chip', style: `background: ${colour}`}), name);
     button.setAttribute('aria-pressed', !this.silent.has(name));
@@ -110,17 +126,20 @@ class MusicCard {
   }
 
   start(roll, beat) {
+    this.live?.stop();
     this.player.load(roll, Math.min(beat, roll.beats));
     this.player.play();
   }
 
   toggle() {
+    this.live?.stop();
     if (this.player.playing) this.player.stop();
     else this.player.play();
   }
 
   redraw() {
     for (const view of this.views) view.draw();
+    this.live?.redraw();
   }
 
   /** Shows where the player is, and goes on while it plays. */

@@ -52,11 +52,11 @@ function sampleCard(block, who) {
             el('div', {class: 'samples'}, samples));
 }
 
-function blockNode(block, who) {
+function blockNode(block, who, data) {
   if (block.kind === 'charts') return chartCard(block, who);
   if (block.kind === 'table') return new Table(block, who).node;
   if (block.kind === 'samples') return sampleCard(block, who);
-  if (block.kind === 'music') return new MusicCard(block, who).node;
+  if (block.kind === 'music') return new MusicCard(block, who, data.playOn).node;
   return el('p', {class: 'wide'}, block.text);
 }
 
@@ -96,11 +96,11 @@ function build(data) {
                    section.title ? el('h2', {}, section.title) : null,
                    section.note ? el('p', {class: 'say'}, section.note) : null,
                    el('div', {class: 'blocks'},
-                      section.blocks.map((block) => blockNode(block, who)))));
+                      section.blocks.map((block) => blockNode(block, who, data)))));
   }
   if (data.foot) page.append(el('footer', {}, data.foot));
 }
 
 const data = JSON.parse(document.getElementById('data').textContent);
 build(data);
-globalThis.lagwise = {data, render, Scale, formatTick};  // for the console, and for tests
+globalThis.lagwise = {data, render, Scale, formatTick, startModel, decoded};  // for the console, and for tests

@@ -27,10 +27,15 @@ class Player {
     Object.assign(this, {roll, map: new TempoMap(roll.tempos), at: beat, notes: notesOf(roll)});
   }
 
-  play() {
-    if (this.playing || !this.roll) return;
+  /** Browsers let a page sound only where a click or key asked for it: call it from there. */
+  wake() {
     this.context ??= new AudioContext();
     this.context.resume();
+  }
+
+  play() {
+    if (this.playing || !this.roll) return;
+    this.wake();
     if (this.at >= this.roll.beats - 1e-3) this.at = 0;
     this.bus = busOf(this.context);
     this.began = this.context.currentTime + 0.06;
@@ -42,19 +47,24 @@ class Player {
     this.changed();
   }
 
+  /** When a beat sounds, on the clock of the context. */
+  when(beat) {
+    return this.began + (this.map.seconds(beat) - this.map.seconds(this.at)) / this.speed;
+  }
+
+  /** Hands a note to the synthesiser, unless its time is over. */
+  sound({track, note: [start, end, pitch, velocity]}) {
+    const at = this.when(start);
+    if (this.muted(track) || at <= this.context.currentTime - 0.05) return;
+    sound(this.context, this.bus, track,
+          {pitch, velocity, at: Math.max(at, this.context.currentTime),
+           seconds: this.when(end) - at});
+  }
+
   tick() {
-    const zero = this.map.seconds(this.at);
-    const when = (beat) => this.began + (this.map.seconds(beat) - zero) / this.speed;
-    while (this.next < this.notes.length) {
-      const {track, note: [start, end, pitch, velocity]} = this.notes[this.next];
-      const at = when(start);
-      if (at > this.context.currentTime + AHEAD) break;
-      if (!this.muted(track) && at > this.context.currentTime - 0.05)
-        sound(this.context, this.bus, track,
-              {pitch, velocity, at: Math.max(at, this.context.currentTime),
-               seconds: when(end) - at});
-      this.next += 1;
-    }
+    const horizon = this.context.currentTime + AHEAD;
+    while (this.next < this.notes.length && this.when(this.notes[this.next].note[0]) <= horizon)
+      this.sound(this.notes[this.next++]);
     if (this.beat() >= this.roll.beats) {
       this.stop();
       this.at = 0;

@@ -19,9 +19,31 @@ function layoutOf(rolls) {
   const drums = [...new Set(notes.filter(({track}) => track.drums).map(({note}) => note[2]))];
   const low = pitches.length ? Math.min(...pitches) - 2 : 60;
   const high = pitches.length ? Math.max(...pitches) + 2 : 60;
-  return {low, high, drums: drums.sort((a, b) => a - b),
-          beats: Math.max(...rolls.map((roll) => roll.beats), 1),
-          height: HEAD + ROW * (high - low) + (drums.length ? 8 + LANE * drums.length : 0) + 4};
+  const layout = {low, high, drums: drums.sort((a, b) => a - b),
+                  beats: Math.max(...rolls.map((roll) => roll.beats), 1)};
+  return {...layout, height: heightOf(layout)};
+}
+
+function heightOf({low, high, drums}) {
+  return HEAD + ROW * (high - low) + (drums.length ? 8 + LANE * drums.length : 0) + 4;
+}
+
+function pitchTop(layout, pitch) {
+  return HEAD + (layout.high - pitch) * ROW;
+}
+
+function drumTop({drums, height}, pitch) {
+  return height - 4 - LANE * (drums.indexOf(pitch) + 1);
+}
+
+/** A note [start, end, pitch] in the colour of the pen. */
+function fillNote(pen, layout, perBeat, track, [start, end, pitch]) {
+  const x = start * perBeat;
+  if (track.drums)
+    pen.fillRect(x, drumTop(layout, pitch), Math.max(1.6, 0.2 * perBeat), LANE - 1);
+  else
+    pen.fillRect(x, pitchTop(layout, pitch), Math.max(1.5, (end - start) * perBeat - 0.6),
+                 ROW - 0.5);
 }
 
 class RollView {
@@ -82,28 +104,17 @@ class RollView {
     for (let bar = 0; bar * roll.bar < layout.beats; bar += every)
       pen.fillRect(Math.round(bar * roll.bar * perBeat), HEAD, 1, layout.height - HEAD);
     for (let c = Math.ceil(layout.low / 12) * 12; c < layout.high; c += 12)
-      pen.fillRect(0, this.up(c) + ROW, across, 1);
+      pen.fillRect(0, pitchTop(layout, c) + ROW, across, 1);
     this.every = every;
-  }
-
-  up(pitch) {
-    return HEAD + (this.layout.high - pitch) * ROW;
-  }
-
-  lane(pitch) {
-    const {drums, height} = this.layout;
-    return height - 4 - LANE * (drums.indexOf(pitch) + 1);
   }
 
   /** Those of the prompt are pale. */
   notes(pen, track) {
-    const {perBeat, roll} = this;
+    const {perBeat, roll, layout} = this;
     pen.fillStyle = resolved(trackColour(this.tracks, track.name));
-    for (const [start, end, pitch] of track.notes) {
-      pen.globalAlpha = start < roll.prompt - 1e-6 ? 0.5 : 1;
-      const x = start * perBeat;
-      if (track.drums) pen.fillRect(x, this.lane(pitch), Math.max(1.6, 0.2 * perBeat), LANE - 1);
-      else pen.fillRect(x, this.up(pitch), Math.max(1.5, (end - start) * perBeat - 0.6), ROW - 0.5);
+    for (const note of track.notes) {
+      pen.globalAlpha = note[0] < roll.prompt - 1e-6 ? 0.5 : 1;
+      fillNote(pen, layout, perBeat, track, note);
     }
     pen.globalAlpha = 1;
   }

@@ -75,7 +75,9 @@ class Table {
 
   name(value) {
     if (!this.spec.named) return format(value, this.spec.columns[0].format);
-    return [this.who.swatch(value), value];
+    // Names are long words of many: where they break, let it be behind a sign.
+    return [this.who.swatch(value),
+            ...value.split(/(?<=[~+,:=/])/).flatMap((part, i) => (i ? [el('wbr'), part] : part))];
   }
 
   rows() {

@@ -56,12 +56,26 @@ report::Roll roll_of(const std::string& run, const Json& card) {
   return roll;
 }
 
-report::Music rolls_of(const std::vector<RunRecord>& runs) {
+/// Adds what a model in the page goes on from, and how the sample was drawn.
+void let_play_on(report::Roll& roll, const Json& card) {
+  const Json tokens = card.value("prompt_tokens", Json::array());
+  for (const Json& token : tokens)
+    if (token.is_number_integer()) roll.prompt_tokens.push_back(token.get<int64_t>());
+  const double temperature = number_in(card, "temperature");
+  const double top_p = number_in(card, "top_p");
+  if (temperature >= 0) roll.temperature = temperature;
+  if (top_p >= 0) roll.top_p = top_p;
+}
+
+report::Music rolls_of(const std::vector<RunRecord>& runs,
+                       const std::string& plays_on) {
   std::map<std::string, std::vector<report::Roll>> pieces;
   for (const RunRecord& run : runs)
     for (const auto& [name, card] : run.files.cards)
-      if (report::Roll roll = roll_of(run.name, card); !roll.tracks.empty())
+      if (report::Roll roll = roll_of(run.name, card); !roll.tracks.empty()) {
+        if (run.name == plays_on) let_play_on(roll, card);
         pieces[name].push_back(std::move(roll));
+      }
   report::Music music{"Continuations", {}};
   for (auto& [name, rolls] : pieces) music.pieces.push_back({name, std::move(rolls)});
   return music;
@@ -132,7 +146,8 @@ std::string note_on_older(const std::vector<RunRecord>& runs) {
 
 }  // namespace
 
-report::Section music_section(const std::vector<RunRecord>& runs) {
+report::Section music_section(const std::vector<RunRecord>& runs,
+                              const std::string& plays_on) {
   report::Section section{"Music", "", {}};
   for (const auto& [key, what] : {std::pair{"time_pitch", "time and pitch"},
                                   std::pair{"onset_duration", "onset and duration"},
@@ -140,7 +155,7 @@ report::Section music_section(const std::vector<RunRecord>& runs) {
     if (Chart chart = likeness_chart(runs, key, what); !chart.series.empty())
       section.blocks.push_back(report::Charts{{std::move(chart)}});
   section.note = note_on_older(runs);
-  if (report::Music music = rolls_of(runs); !music.pieces.empty()) {
+  if (report::Music music = rolls_of(runs, plays_on); !music.pieces.empty()) {
     section.note += "Click into a roll to hear it from there. The prompt is shaded.";
     section.blocks.push_back(std::move(music));
   }

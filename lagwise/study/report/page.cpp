@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -232,14 +233,15 @@ report::Section runs_section(const std::vector<RunRecord>& runs) {
   return {"Runs", "", {table}};
 }
 
-report::Page report_page(const std::vector<RunRecord>& runs) {
+report::Page report_page(const std::vector<RunRecord>& runs,
+                         const std::string& plays_on) {
   report::Page page{"lagwise report", lede(runs), {}, {}, ""};
   if (runs.size() == 1) page.title = runs[0].name;
   for (const RunRecord& run : runs) page.runs.push_back(run.name);
-  for (const auto section : {runs_section, length_section, music_section,
-                             training_section, kernels_section, samples_section})
-    if (report::Section made = section(runs); !made.blocks.empty())
-      page.sections.push_back(std::move(made));
+  for (report::Section& made : std::array{
+           runs_section(runs), length_section(runs), music_section(runs, plays_on),
+           training_section(runs), kernels_section(runs), samples_section(runs)})
+    if (!made.blocks.empty()) page.sections.push_back(std::move(made));
   page.foot = "Made by " + version_line() + ".";
   return page;
 }

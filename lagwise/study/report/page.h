@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "lagwise/report/page.h"
@@ -7,15 +8,18 @@
 
 namespace lagwise {
 
-/// Everything `lagwise report` shows of runs.
-report::Page report_page(const std::vector<RunRecord>& runs);
+/// Everything `lagwise report` shows of runs. `plays_on`: the name of the one whose
+/// model goes on in the page; it takes the prompts of its samples along.
+report::Page report_page(const std::vector<RunRecord>& runs,
+                         const std::string& plays_on = "");
 
 // The sections of the page. A section with nothing to show has no blocks.
 
 report::Section runs_section(const std::vector<RunRecord>& runs);
 report::Section training_section(const std::vector<RunRecord>& runs);
 report::Section length_section(const std::vector<RunRecord>& runs);
-report::Section music_section(const std::vector<RunRecord>& runs);
+report::Section music_section(const std::vector<RunRecord>& runs,
+                              const std::string& plays_on = "");
 report::Section kernels_section(const std::vector<RunRecord>& runs);
 report::Section samples_section(const std::vector<RunRecord>& runs);
 
