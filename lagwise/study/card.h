@@ -16,8 +16,8 @@ struct Sample {
   std::string prompt, text;
   std::vector<int64_t> tokens;  ///< without the prompt
   std::vector<int64_t> prompt_tokens = {};
-  std::vector<double> log_probabilities = {};  ///< of `tokens`, where asked for
   Json music = nullptr;                        ///< generate_music.h; null: no music
+  std::vector<double> log_probabilities = {};  ///< of `tokens`, where asked for
 };
 
 /// The card of a sample: run, model, checkpoint, settings, text and tokens.

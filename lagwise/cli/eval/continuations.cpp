@@ -36,12 +36,11 @@ void save(const std::string& folder, const Run& run, const ContinuationPlan& pla
   for (size_t i = 0; i < all.size(); ++i) {
     const MusicSample music{{all[i].piece.begin(), all[i].piece.begin() + plan.prompt},
                             {all[i].written.begin(), all[i].written.end()}};
-    const Sample sample{0,
-                        fmt::format("{} piece {}", plan.split, i),
-                        run.task->decode(music.written),
-                        music.written,
-                        music.prompt,
-                        music_json(scheme, music, run.model->config().length)};
+    const Sample sample{.prompt = fmt::format("{} piece {}", plan.split, i),
+                        .text = run.task->decode(music.written),
+                        .tokens = music.written,
+                        .prompt_tokens = music.prompt,
+                        .music = music_json(scheme, music, run.model->config().length)};
     write_card(folder, run, plan.sampling, sample);
     write_music(std::filesystem::path(folder) / card_name(sample, plan.sampling),
                 scheme, music, false);
