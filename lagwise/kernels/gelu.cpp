@@ -45,15 +45,22 @@ HWY_INLINE Normal<double> normal_at(double x) {
           0.39894228040143267794 * std::exp(-0.5 * x * x)};
 }
 
+/// x_j + b_j; no bias is 0.
+template <class Tag, class T>
+HWY_INLINE hn::Vec<Tag> biased(Tag tag, const T* x, const T* bias, int64_t j) {
+  const auto at = hn::LoadU(tag, x + j);
+  return bias ? hn::Add(at, hn::LoadU(tag, bias + j)) : at;
+}
+
 void gelu_row(const float* x, const float* bias, int64_t cols, float* y) noexcept {
   each_vector<float>(cols, [&](auto tag, int64_t j) HWY_ATTR {
-    const auto at = hn::Add(hn::LoadU(tag, x + j), hn::LoadU(tag, bias + j));
+    const auto at = biased(tag, x, bias, j);
     hn::StoreU(hn::Mul(at, normal_at(tag, at).below), tag, y + j);
   });
 }
 void gelu_row(const double* x, const double* bias, int64_t cols, double* y) noexcept {
   for (int64_t j = 0; j < cols; ++j) {
-    const double at = x[j] + bias[j];
+    const double at = x[j] + (bias ? bias[j] : 0);
     y[j] = at * normal_at(at).below;
   }
 }
@@ -61,7 +68,7 @@ void gelu_row(const double* x, const double* bias, int64_t cols, double* y) noex
 void gradient_row(const float* x, const float* bias, const float* dy, int64_t cols,
                   float* y, float* dx) noexcept {
   each_vector<float>(cols, [&](auto tag, int64_t j) HWY_ATTR {
-    const auto at = hn::Add(hn::LoadU(tag, x + j), hn::LoadU(tag, bias + j));
+    const auto at = biased(tag, x, bias, j);
     const auto up = hn::LoadU(tag, dy + j);
     const auto normal = normal_at(tag, at);
     hn::StoreU(hn::Mul(at, normal.below), tag, y + j);
@@ -72,7 +79,7 @@ void gradient_row(const float* x, const float* bias, const float* dy, int64_t co
 void gradient_row(const double* x, const double* bias, const double* dy, int64_t cols,
                   double* y, double* dx) noexcept {
   for (int64_t j = 0; j < cols; ++j) {
-    const double at = x[j] + bias[j];
+    const double at = x[j] + (bias ? bias[j] : 0);
     const Normal<double> normal = normal_at(at);
     y[j] = at * normal.below;
     dx[j] = dy[j] * (normal.below + at * normal.density);

@@ -13,8 +13,8 @@ namespace lagwise::kernels {
 /// (Abramowitz and Stegun, 7.1.26); with rounding Phi is off by less than 2e-7. f64:
 /// std::erfc.
 ///
-/// Shapes  x, y [rows, columns], their columns side by side; bias [columns]. x and y may
-///         be the same.
+/// Shapes  x, y [rows, columns], their columns side by side; bias [columns], null: 0.
+///         x and y may be the same.
 /// Paper   Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016.
 template <class T>
 void gelu(MatView<const T> x, const T* bias, MatView<T> y) noexcept;

@@ -43,7 +43,7 @@ void expect_definition(double tolerance) {
   for_each_simd_target([&] {
     std::vector<T> y(x.size()), again(x.size()), dx(x.size());
     gelu<T>(one_row(x), none.data(), one_row(y));
-    gelu_gradient<T>(one_row(x), none.data(), one_row(up), one_row(again), one_row(dx));
+    gelu_gradient<T>(one_row(x), nullptr, one_row(up), one_row(again), one_row(dx));
     for (size_t i = 0; i < x.size(); ++i) {
       const auto at = static_cast<double>(x[i]);
       const double scale = std::max(1.0, std::abs(at));

@@ -153,9 +153,8 @@ void Pass::layer(size_t index) {
   const MatView<float> wide = work_.wide.rows(count_);
   product(weights.feed_in, normed(weights.feed_norm, x), wide, false,
           [&](int64_t begin, int64_t end) {
-            for (int64_t i = 0; i < count_; ++i)
-              kernels::gelu<float>(wide.row(i) + begin, end - begin,
-                                   wide.row(i) + begin);
+            const MatView<float> some = wide.columns(begin, end);
+            kernels::gelu<float>(some, nullptr, some);
           });
   add_dense(weights.feed_out, first_columns(wide, plan_.feed_forward));
   if (!plan_.pre_norm) norm_rows(weights.feed_norm, x, x);
