@@ -31,7 +31,8 @@ void ask_for_large_pages() {
   void* const space = std::malloc(kHeap);
   if (space == nullptr) return;
   const auto begin = reinterpret_cast<uintptr_t>(space), end = begin + kHeap;
-  const uintptr_t first = (begin + kPage - 1) / kPage * kPage, last = end / kPage * kPage;
+  const uintptr_t first = (begin + kPage - 1) / kPage * kPage,
+                  last = end / kPage * kPage;
   madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
   std::free(space);  // back to the heap, which keeps it
 }

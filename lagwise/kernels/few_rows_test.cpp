@@ -75,7 +75,8 @@ constexpr Sized kSizes[] = {{1, 1}, {16, 64}, {17, 63}, {40, 65}, {130, 200}};
 
 TEST(FewRows, EqualTheirDefinition) {
   for (const WeightType type : kTypes)
-    for (const auto& [outputs, cols] : kSizes) {
+    for (const Sized& size : kSizes) {
+      const int64_t outputs = size.outputs, cols = size.cols;
       const Weights w = weights(type, outputs, cols);
       for (const int64_t rows : {0, 1, 2, 3, 4, 5, 8, 9, 16, 19}) {
         const std::vector<float> x = inputs(rows, cols);

@@ -70,10 +70,9 @@ void expect_bias_on_every_row() {
     std::vector<T> y(x.size(), T{7}), again = y, dx = y;
     gelu<T>({x.data(), kRows, kCols, kStep}, bias.data(),
             {y.data(), kRows, kCols, kStep});
-    gelu_gradient<T>({x.data(), kRows, kCols, kStep}, bias.data(),
-                     {up.data(), kRows, kCols, kStep},
-                     {again.data(), kRows, kCols, kStep},
-                     {dx.data(), kRows, kCols, kStep});
+    gelu_gradient<T>(
+        {x.data(), kRows, kCols, kStep}, bias.data(), {up.data(), kRows, kCols, kStep},
+        {again.data(), kRows, kCols, kStep}, {dx.data(), kRows, kCols, kStep});
     EXPECT_EQ(again, y);
     for (int64_t i = 0; i < kRows * kStep; ++i) {
       const auto at = static_cast<size_t>(i);

@@ -32,9 +32,8 @@ HWY_INLINE T sum_over(int64_t cols, const Fn& fn) {
   T sum = hn::GetLane(hn::SumOfLanes(tag, hn::Add(even, odd)));
   each_vector<T>(
       cols,
-      [&](auto few, int64_t at) HWY_ATTR {
-        sum += hn::GetLane(hn::SumOfLanes(few, fn(few, at)));
-      },
+      [&](auto few, int64_t at)
+          HWY_ATTR { sum += hn::GetLane(hn::SumOfLanes(few, fn(few, at))); },
       j);
   return sum;
 }

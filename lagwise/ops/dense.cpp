@@ -42,8 +42,8 @@ struct Layers {
       : x(dense_rows(tensors[0])), norm{or_none(tensors[1]), eps} {
     if (tensors[2].numel() > 0) start = dense_rows(tensors[2]);
     for (size_t i = kFirst; i < tensors.size(); i += 2)
-      each.push_back({in_precision(tensors[i], precision).contiguous(),
-                      or_none(tensors[i + 1])});
+      each.push_back(
+          {in_precision(tensors[i], precision).contiguous(), or_none(tensors[i + 1])});
   }
   int64_t weights() const {
     int64_t sum = 0;
@@ -201,10 +201,9 @@ struct DenseFunction : torch::autograd::Function<DenseFunction> {
         const bool here = grads[i].defined();
         any = any || here;
         dy.push_back(here ? in_precision(dense_rows(grads[i]), precision) : Tensor());
-        to.each.push_back(
-            {like(saved[at], here && ctx->needs_input_grad(at)),
-             like(saved[at + 1],
-                  here && saved[at + 1].numel() > 0 && ctx->needs_input_grad(at + 1))});
+        to.each.push_back({like(saved[at], here && ctx->needs_input_grad(at)),
+                           like(saved[at + 1], here && saved[at + 1].numel() > 0 &&
+                                                   ctx->needs_input_grad(at + 1))});
         results[at] = to.each[i].weight, results[at + 1] = to.each[i].bias;
       }
       const Tensor past = grads.back().defined() ? dense_rows(grads.back()) : Tensor();

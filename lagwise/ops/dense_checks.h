@@ -43,8 +43,7 @@ inline void check_dense(const char* op, const at::Tensor& x, const DenseWeights&
 inline void check_norm(const char* op, const at::Tensor& x, const InputNorm& norm) {
   const at::Tensor& gain = norm.gain;
   if (!gain.defined()) return;
-  const bool fits =
-      (gain.dim() == 1 || gain.dim() == 2) && gain.numel() == x.size(-1);
+  const bool fits = (gain.dim() == 1 || gain.dim() == 2) && gain.numel() == x.size(-1);
   TORCH_CHECK(fits && gain.scalar_type() == x.scalar_type(), op,
               ": expected the gain of a norm [I] or [G, I / G] with I = ", x.size(-1),
               " of ", x.scalar_type(), ", got ", gain.sizes(), " of ",

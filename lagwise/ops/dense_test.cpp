@@ -5,6 +5,7 @@
 #include <omp.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "lagwise/ops/precision.h"
 #include "lagwise/ops/recompute.h"
 #include "lagwise/ops/torch/blas_threads.h"
 
@@ -161,8 +162,9 @@ TEST(Dense, ServesSeveralLayersOfOneInput) {
   // What nobody uses has no gradient.
   const auto again = dense_each(x, {{w0, b0}, {w1, {}}}).y;
   expect_equal(again[1], at::linear(x, w1), {x, w1}, 1e-10);
-  EXPECT_TRUE(
-      dense_each(x.detach(), {{w0.detach(), b0.detach()}}).y[0].equal(dense(x, w0, b0)));
+  EXPECT_TRUE(dense_each(x.detach(), {{w0.detach(), b0.detach()}})
+                  .y[0]
+                  .equal(dense(x, w0, b0)));
 }
 
 TEST(Dense, LetsItsInputPassBy) {
@@ -243,15 +245,19 @@ TEST(FeedForward, ComputesAnewWhatItDoesNotKeep) {
       const Tensor x = random({rows, 6}, type), gain = random({6}, type),
                    w0 = random({24, 6}, type), b0 = random({24}, type),
                    w1 = random({6, 24}, type), b1 = random({6}, type);
-      const auto passes = [&](bool anew) {
+      const auto passes = [&](bool anew, Precision precision) {
         const WithRecompute here(anew);
+        const WithPrecision rounding(precision);
         const Tensor y = feed_forward(x, {w0, b0}, {w1, b1}, x, {gain, 1e-5});
         auto all = torch::autograd::grad({y.square().sum()}, {x, gain, w0, b0, w1, b1});
         all.push_back(y.detach());
         return all;
       };
-      const auto kept = passes(false), anew = passes(true);
-      for (size_t i = 0; i < kept.size(); ++i) EXPECT_TRUE(kept[i].equal(anew[i])) << i;
+      for (const Precision precision : {Precision::full, Precision::bf16}) {
+        const auto kept = passes(false, precision), anew = passes(true, precision);
+        for (size_t i = 0; i < kept.size(); ++i)
+          EXPECT_TRUE(kept[i].equal(anew[i])) << i;
+      }
     }
   EXPECT_FALSE(recomputes());
 }

@@ -72,8 +72,8 @@ std::pair<Tensor, Tensor> both_layers(const Layers& l, const Tensor& start) {
         const int64_t end = std::min(last, begin + step), count = (end - begin) * inner;
         T* const kept = keeps ? h.data_ptr<T>() + begin * inner : spare.get();
         const auto view = [&](auto* data) {
-          return MatView<std::remove_pointer_t<decltype(data)>>{data, end - begin, inner,
-                                                                inner, 1};
+          return MatView<std::remove_pointer_t<decltype(data)>>{data, end - begin,
+                                                                inner, inner, 1};
         };
         multiply(x.block(begin, end), matrix_view<const T>(l.in.weight).transposed(),
                  false, view(space.room_for(kept)));
@@ -122,13 +122,14 @@ Gradients both_backwards(const Layers& l, const Tensor& h, const Tensor& dy,
   };
   const int64_t rows = l.x.size(0), inputs = l.x.size(1), inner = l.in.weight.size(0);
   const Tensor gain = l.norm.gain.defined() ? empty({inputs}) : Tensor();
-  const Gradients to{empty(l.x.sizes()),         gain, empty(l.in.weight.sizes()),
-                     empty({inner}),             empty(l.out.weight.sizes()),
-                     empty({l.out.weight.size(0)})};
+  const Gradients to{empty(l.x.sizes()),          gain,
+                     empty(l.in.weight.sizes()),  empty({inner}),
+                     empty(l.out.weight.sizes()), empty({l.out.weight.size(0)})};
   const bool kept_all = h.size(0) == rows;
   const int64_t ranges = ranges_of_rows(rows, l.in.weight.numel());
   const RangeSums gains(to.gain, ranges, true), in_w(to.in_weight, ranges),
-      in_b(to.in_bias, ranges), out_w(to.out_weight, ranges), out_b(to.out_bias, ranges);
+      in_b(to.in_bias, ranges), out_w(to.out_weight, ranges),
+      out_b(to.out_bias, ranges);
   const int64_t step = rows_at_once(l.in.weight.numel()), most = std::min(rows, step);
   const Tensor ones = at::ones({1, most}, l.in.weight.options());
   AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, l.factors(), kOp, [&] {

@@ -47,8 +47,8 @@ struct Factor {
 };
 
 void check(dnnl_status_t status, int64_t m, int64_t k, int64_t n) {
-  TORCH_CHECK(status == dnnl_success, "oneDNN refused a product of ", m, " x ", k, " x ",
-              n, ": status ", static_cast<int>(status));
+  TORCH_CHECK(status == dnnl_success, "oneDNN refused a product of ", m, " x ", k,
+              " x ", n, ": status ", static_cast<int>(status));
 }
 
 template <class T>
@@ -57,16 +57,17 @@ void clear(MatView<T> c) {
 }
 
 /// What decides which program oneDNN compiles for a product of bf16.
-using ProductShape = std::tuple<int64_t, int64_t, int64_t, char, int64_t, char, int64_t,
-                                int64_t, bool>;
+using ProductShape =
+    std::tuple<int64_t, int64_t, int64_t, char, int64_t, char, int64_t, int64_t, bool>;
 
 /// One product of bf16 factors, compiled by oneDNN for its shape and for one thread.
 class CompiledProduct {
  public:
   explicit CompiledProduct(const ProductShape& shape) {
     const auto [m, k, n, a_turned, a_step, b_turned, b_step, c_step, add] = shape;
-    const auto matrix = [&, m = m, k = k, n = n](int64_t rows, int64_t cols, char turned,
-                                                 int64_t step, dnnl_data_type_t type) {
+    const auto matrix = [&, m = m, k = k, n = n](int64_t rows, int64_t cols,
+                                                 char turned, int64_t step,
+                                                 dnnl_data_type_t type) {
       const dnnl_dims_t sizes = {rows, cols};
       const dnnl_dims_t steps = {turned == 'N' ? step : 1, turned == 'N' ? 1 : step};
       dnnl_memory_desc_t made;
@@ -92,10 +93,9 @@ class CompiledProduct {
     dnnl_status_t status = dnnl_success;
     for (size_t i = 0; i < 3 && status == dnnl_success; ++i)
       status = dnnl_memory_create(&memories[i], &descriptions_[i], engine_, data[i]);
-    const std::array<dnnl_exec_arg_t, 3> arguments = {
-        {{DNNL_ARG_SRC, memories[0]},
-         {DNNL_ARG_WEIGHTS, memories[1]},
-         {DNNL_ARG_DST, memories[2]}}};
+    const std::array<dnnl_exec_arg_t, 3> arguments = {{{DNNL_ARG_SRC, memories[0]},
+                                                       {DNNL_ARG_WEIGHTS, memories[1]},
+                                                       {DNNL_ARG_DST, memories[2]}}};
     if (status == dnnl_success)
       status = dnnl_primitive_execute(product_, stream_, 3, arguments.data());
     if (status == dnnl_success) status = dnnl_stream_wait(stream_);
@@ -119,8 +119,8 @@ class CompiledProduct {
                                 &descriptions_[2]),
           m, k, n);
     dnnl_primitive_desc_t chosen = nullptr;
-    check(dnnl_primitive_desc_create(&chosen, &product, attributes, engine_, nullptr), m,
-          k, n);
+    check(dnnl_primitive_desc_create(&chosen, &product, attributes, engine_, nullptr),
+          m, k, n);
     check(dnnl_primitive_create(&product_, chosen), m, k, n);
     dnnl_primitive_desc_destroy(chosen);
     dnnl_post_ops_destroy(after);
@@ -168,8 +168,9 @@ class Widened {
 }  // namespace
 
 ShortProduct best_short_product() {
-  static const bool has = (dnnl_get_effective_cpu_isa() &
-                           dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
+  static const bool has =
+      (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) ==
+      dnnl_cpu_isa_avx512_core_bf16;
   return has ? ShortProduct::instructions : ShortProduct::widening;
 }
 
@@ -182,8 +183,8 @@ void multiply(MatView<const c10::BFloat16> a, MatView<const c10::BFloat16> b, bo
   const OneThread one;
   const Factor left(a), right(b);
   const CompiledProduct& product =
-      compiled({c.rows, a.cols, c.cols, left.turned, left.step, right.turned, right.step,
-                std::max(c.row_step, c.cols), add});
+      compiled({c.rows, a.cols, c.cols, left.turned, left.step, right.turned,
+                right.step, std::max(c.row_step, c.cols), add});
   check(product.run(a.data, b.data, c.data), c.rows, a.cols, c.cols);
 }
 

@@ -28,9 +28,7 @@ Tensor random(at::IntArrayRef sizes) {
 }
 
 /// x rounded to bf16, in f64.
-Tensor rounded(const Tensor& x) {
-  return x.detach().to(at::kBFloat16).to(at::kDouble);
-}
+Tensor rounded(const Tensor& x) { return x.detach().to(at::kBFloat16).to(at::kDouble); }
 
 double largest(const Tensor& x) { return x.abs().max().item<double>(); }
 
@@ -146,8 +144,8 @@ std::vector<Tensor> block_passes(int threads) {
   const Tensor y = feed_forward(x, in, out, x, norm);
   const Tensor sum = (each[0] * v).sum() + each[1].sum() + (y * v).sum();
   std::vector<Tensor> all = torch::autograd::grad(
-      {sum}, {x, gain, a.weight, a.bias, b.weight, in.weight, in.bias, out.weight,
-              out.bias});
+      {sum},
+      {x, gain, a.weight, a.bias, b.weight, in.weight, in.bias, out.weight, out.bias});
   all.insert(all.end(), {each[0].detach(), each[1].detach(), y.detach()});
   return all;
 }

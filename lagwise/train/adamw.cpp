@@ -45,7 +45,8 @@ double sum_of_squares(const at::Tensor& x) {
       for (; end - at >= kLanes; at += kLanes)
         for (int64_t j = 0; j < kLanes; ++j)
           lanes[size_t(j)] += static_cast<double>(at[j]) * static_cast<double>(at[j]);
-      for (; at < end; ++at) lanes[0] += static_cast<double>(*at) * static_cast<double>(*at);
+      for (; at < end; ++at)
+        lanes[0] += static_cast<double>(*at) * static_cast<double>(*at);
       sums[size_t(piece)] = std::accumulate(lanes.begin(), lanes.end(), 0.0);
     }
   });

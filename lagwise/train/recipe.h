@@ -25,10 +25,10 @@ struct TrainConfig {
   int64_t eval_examples = 256;  ///< of the split valid
   int64_t checkpoint_every = 200;
   int64_t log_every = 10;
-  int64_t threads = 0;  ///< 0: all of the machine's
+  int64_t threads = 0;            ///< 0: all of the machine's
   std::string precision = "f32";  ///< of products in training: f32, bf16
   bool recompute = false;         ///< less memory for more time
-  uint64_t seed = 0;    ///< of parameters, noise and dropout
+  uint64_t seed = 0;              ///< of parameters, noise and dropout
 };
 
 /// A run, written down: a TOML file with the tables [model], [data] and [train].

@@ -174,9 +174,8 @@ Batch Trainer::next_batch(const Draw& draw, int64_t past) const {
 
 /// The loss that is trained on, in the precision of the recipe. Evaluation is in f32.
 Loss Trainer::loss_of(const Batch& batch, int64_t past, const Draw& draw) const {
-  const ops::WithPrecision here(recipe_.train.precision == "bf16"
-                                    ? ops::Precision::bf16
-                                    : ops::Precision::full);
+  const ops::WithPrecision here(
+      recipe_.train.precision == "bf16" ? ops::Precision::bf16 : ops::Precision::full);
   const ops::WithRecompute less(recipe_.train.recompute);
   return past == 0 ? model_->loss(batch, draw)
                    : loss_after_past(*model_, batch, recipe_.data.length, draw);

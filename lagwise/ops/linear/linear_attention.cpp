@@ -92,7 +92,7 @@ const DifferentiablePair kPair = {
     5,
     3,
     5,
-    {0, 1, 2, 10, 11}};  // q, k, v, q_norm, k_norm
+    {0, 1, 2, 10, 11}};                                // q, k, v, q_norm, k_norm
 constexpr size_t kDecayInput = 5, kLogDecayInput = 9;  // places in that list
 
 LinearGradients backward_meta(const LinearCall& call, const LinearForward& saved,

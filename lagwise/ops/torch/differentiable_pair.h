@@ -21,13 +21,13 @@ namespace lagwise::ops {
 /// The gradient of a result nobody used is None; that of an input that is absent or not
 /// wanted is an empty tensor, since the dispatcher returns no undefined ones.
 struct DifferentiablePair {
-  const char* name;            ///< begins every message
-  const char* forward;         ///< "lagwise::_x"
-  const char* backward;        ///< "lagwise::_x_backward"
-  std::vector<size_t> inputs;  ///< places of the arguments that have gradients
-  size_t results;              ///< how many there are
-  size_t differentiable;       ///< the first of them have gradients, the rest none
-  size_t kept = results;       ///< the last of them are saved for the backward pass
+  const char* name;               ///< begins every message
+  const char* forward;            ///< "lagwise::_x"
+  const char* backward;           ///< "lagwise::_x_backward"
+  std::vector<size_t> inputs;     ///< places of the arguments that have gradients
+  size_t results;                 ///< how many there are
+  size_t differentiable;          ///< the first of them have gradients, the rest none
+  size_t kept = results;          ///< the last of them are saved for the backward pass
   std::vector<size_t> rows = {};  ///< places of the arguments that are rows by head, as
                                   ///<   large as activations: computed with and kept
 };                                ///<   as ops/precision.h says

@@ -4,10 +4,20 @@
 
 #include <hwy/targets.h>
 
+#if HWY_ARCH_X86
+#include <cpuid.h>
+#endif
+
 namespace hwy {
 namespace {
 
 #if HWY_ARCH_X86
+/// clang 14 does not know this one by name.
+bool has_f16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+
 int64_t usable_targets() {
   int64_t targets = HWY_STATIC_TARGET;
   const auto has_sse4 = [] {
@@ -17,7 +27,7 @@ int64_t usable_targets() {
   const auto has_avx2 = [] {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
            __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-           __builtin_cpu_supports("f16c");
+           has_f16c();
   };
   const auto has_avx3 = [] {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
