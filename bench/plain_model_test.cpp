@@ -74,8 +74,8 @@ TEST(TrainCases, SayWhyABaselineWasNotRun) {
   int seen = 0;
   plan.row = [&](const BenchRow&) { ++seen; };
   const std::vector<BenchRow> rows = run_train_cases(plan);
-  ASSERT_EQ(rows.size(), 4u);
-  EXPECT_EQ(seen, 4);
+  ASSERT_EQ(rows.size(), 6u);
+  EXPECT_EQ(seen, 6);
   for (const BenchRow& row : rows) {
     EXPECT_NE(row.note.find("1.0 MB are free"), std::string::npos) << row.note;
     EXPECT_EQ(row.baseline_ms, 0);
@@ -96,11 +96,14 @@ TEST(TrainCases, TimeEachEncodingAgainstItsBaseline) {
     EXPECT_GT(row.extra_bytes, 0);
     EXPECT_GT(row.baseline_bytes, 0);
   }
-  EXPECT_EQ(baselines, (std::vector<std::string>{"materialised", "torch_chunked",
-                                                 "materialised", "torch_chunked"}));
-  plan.only = "rope";
-  for (const BenchRow& row : run_train_cases(plan))
+  EXPECT_EQ(baselines,
+            (std::vector<std::string>{"materialised", "torch_chunked", "f32",
+                                      "materialised", "torch_chunked", "f32"}));
+  plan.only = "rope", plan.recompute = true;
+  for (const BenchRow& row : run_train_cases(plan)) {
     EXPECT_EQ(row.baseline, "torch_chunked");
+    EXPECT_NE(row.name.find("recompute"), std::string::npos) << row.name;
+  }
 }
 
 // By hand: 4 layers of 6 (4 512^2 + 2 512 2048), 8 heads of 4 x 2 x 11 x 64 x 64 and
