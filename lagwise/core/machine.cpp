@@ -23,9 +23,9 @@ int usable_cores() {
 namespace {
 
 /// Takes address space for the heap at once and asks for pages of 2 MB in it: activations
-/// are read and written once in a while, and with small pages half of that is looking up
-/// where they are. Memory is taken as it is used, as ever; where the kernel or a limit
-/// refuses, pages stay small.
+/// are read and written once in a while, and with small pages it takes a good part of that
+/// to look up where they are. Memory is taken as it is used, as ever; where the kernel or
+/// a limit refuses, pages stay small.
 void ask_for_large_pages() {
   constexpr size_t kHeap = size_t{1} << 30, kPage = size_t{2} << 20;
   void* const space = std::malloc(kHeap);

@@ -47,11 +47,14 @@ TEST(HostileModel, CutShortNeverOpens) {
 
 TEST(HostileModel, WithAChangedByteIsRefusedOrWorks) {
   const std::vector<uint8_t> whole = small_model_bytes(kernels::WeightType::int8);
+  int worked = 0, refused = 0;
   for (size_t at = 0; at < whole.size(); at += 13) {
     std::vector<uint8_t> changed = whole;
     changed[at] = static_cast<uint8_t>(changed[at] ^ 0x11);
-    survives(changed);
+    ++(survives(changed) ? worked : refused);
   }
+  EXPECT_GT(worked, 0);   // a weight may have any value
+  EXPECT_GT(refused, 0);  // a plan or a name may not
 }
 
 TEST(HostileModel, WithAnotherPlanIsRefused) {

@@ -38,7 +38,10 @@ TEST(ThreadPool, WakesThreadsThatHaveGoneToSleep) {
   }
 }
 
-TEST(ThreadPool, EndsWithoutHavingWorked) { const ThreadPool pool(3); }
+TEST(ThreadPool, EndsWithoutHavingWorked) {
+  const ThreadPool pool(3);
+  EXPECT_EQ(pool.threads(), 3);  // its end waits for all of them
+}
 
 }  // namespace
 }  // namespace lagwise::runtime
