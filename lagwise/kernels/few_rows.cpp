@@ -22,7 +22,7 @@ constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(Tag()));
 /// Vectors in the width of a panel: 1 with AVX-512, 2 with AVX2.
 constexpr int64_t kParts = kPanelOutputs / kLanes;
 /// Rows of a tile of two vectors: as many as there are registers for.
-constexpr int64_t kTileRows = kLanes >= 16 ? 8 : 4;
+constexpr int64_t kTileRows = kLanes >= 16 ? 8 : kLanes >= 8 ? 6 : 4;
 
 HWY_INLINE V load(const float* from) { return hn::LoadU(Tag(), from); }
 
@@ -113,11 +113,23 @@ struct TileRows {
   MatView<float> y;
   int64_t first;
 
-  TileRows(MatView<const float> x, MatView<float> to, int64_t begin)
-      : count(std::min(kTileRows, x.rows - begin)), y(to), first(begin) {
+  TileRows(MatView<const float> x, MatView<float> to, int64_t begin, int64_t most)
+      : count(std::min(most, x.rows - begin)), y(to), first(begin) {
     const auto row = [&](int64_t i) { return x.row(std::min(begin + i, x.rows - 1)); };
     x0 = row(0), x1 = row(1), x2 = row(2), x3 = row(3);
     x4 = row(4), x5 = row(5), x6 = row(6), x7 = row(7);
+  }
+};
+
+/// What a tile asks memory for while it computes: its share of the weights that come
+/// next, some bytes with every column. Else memory would rest while weights that are
+/// there meet one row after the other.
+struct Ahead {
+  const char* from;
+  int64_t step;
+
+  HWY_INLINE void ask(int64_t column) const {
+    __builtin_prefetch(from + step * column, 0, 2);
   }
 };
 
@@ -132,11 +144,11 @@ HWY_INLINE void gather(V wa, V wb, float x, Two& sum) {
   sum.b = hn::MulAdd(wb, at, sum.b);
 }
 
-/// Two vectors of outputs of up to kTileRows rows; y holds the sums between blocks.
-template <class W>
+/// Two vectors of outputs of up to kRows rows; y holds the sums between blocks.
+template <class W, int64_t kRows>
 HWY_NOINLINE void tile(const PanelWeights& w, const FewRowsStart& start,
                        const TileRows& rows, Outputs<W> oa, Outputs<W> ob,
-                       int64_t column, bool second) {
+                       int64_t column, bool second, Ahead ahead) {
   for (int64_t first = 0, block = 0; first < w.cols; first += kScaledColumns, ++block) {
     const int64_t end = std::min(w.cols, first + kScaledColumns);
     const auto zero = hn::Zero(Tag());
@@ -144,12 +156,13 @@ HWY_NOINLINE void tile(const PanelWeights& w, const FewRowsStart& start,
     for (int64_t c = first; c < end; ++c) {
       const auto wa = load(oa.weights + c * kPanelOutputs);
       const auto wb = load(ob.weights + c * kPanelOutputs);
+      ahead.ask(c);
       gather(wa, wb, rows.x0[c], s0), gather(wa, wb, rows.x1[c], s1);
       gather(wa, wb, rows.x2[c], s2), gather(wa, wb, rows.x3[c], s3);
-      if constexpr (kTileRows == 8) {
+      if constexpr (kRows > 4)
         gather(wa, wb, rows.x4[c], s4), gather(wa, wb, rows.x5[c], s5);
+      if constexpr (kRows > 6)
         gather(wa, wb, rows.x6[c], s6), gather(wa, wb, rows.x7[c], s7);
-      }
     }
     const auto keep = [&](int64_t i, const Two& s) HWY_ATTR {
       if (i >= rows.count) return;
@@ -163,7 +176,31 @@ HWY_NOINLINE void tile(const PanelWeights& w, const FewRowsStart& start,
       hn::StoreU(add_block<W>(before_b, s.b, ob.scales, block), Tag(), to + kLanes);
     };
     keep(0, s0), keep(1, s1), keep(2, s2), keep(3, s3);
-    if constexpr (kTileRows == 8) keep(4, s4), keep(5, s5), keep(6, s6), keep(7, s7);
+    if constexpr (kRows > 4) keep(4, s4), keep(5, s5);
+    if constexpr (kRows > 6) keep(6, s6), keep(7, s7);
+  }
+}
+
+/// Two vectors of outputs of all rows, tile by tile.
+template <class W>
+void several_rows(const PanelWeights& w, const FewRowsStart& start, Outputs<W> oa,
+                  Outputs<W> ob, MatView<const float> x, MatView<float> y,
+                  int64_t column, bool second) {
+  const int64_t column_bytes = 2 * kLanes * static_cast<int64_t>(sizeof(W));
+  const int64_t tiles = (x.rows + kTileRows - 1) / kTileRows;
+  const W* const next = (kParts == 1 ? ob : oa).weights + w.cols * kPanelOutputs;
+  Ahead ahead{reinterpret_cast<const char*>(next), (column_bytes + tiles - 1) / tiles};
+  for (int64_t i = 0; i < x.rows;) {
+    // Tiles of four rows where that leaves fewer of their places empty.
+    const int64_t left = x.rows - i;
+    const bool four = left <= 4 || (kTileRows == 6 && (left == 7 || left == 8));
+    const TileRows rows(x, y, i, four ? 4 : kTileRows);
+    if (four)
+      tile<W, 4>(w, start, rows, oa, ob, column, second, ahead);
+    else
+      tile<W, kTileRows>(w, start, rows, oa, ob, column, second, ahead);
+    ahead.from += ahead.step * w.cols;
+    i += rows.count;
   }
 }
 
@@ -179,8 +216,7 @@ void product(const PanelWeights& w, int64_t begin, int64_t end, MatView<const fl
     return;
   }
   for (int64_t u = begin; u < end; u += 2)
-    for (int64_t i = 0; i < x.rows; i += kTileRows)
-      tile<W>(w, start, TileRows(x, y, i), at(u), at(u + 1), u * kLanes, u + 1 < end);
+    several_rows<W>(w, start, at(u), at(u + 1), x, y, u * kLanes, u + 1 < end);
 }
 
 void few_rows_of(const PanelWeights& w, int64_t first_panel, int64_t end_panel,

@@ -78,7 +78,7 @@ TEST(FewRows, EqualTheirDefinition) {
     for (const Sized& size : kSizes) {
       const int64_t outputs = size.outputs, cols = size.cols;
       const Weights w = weights(type, outputs, cols);
-      for (const int64_t rows : {0, 1, 2, 3, 4, 5, 8, 9, 16, 19}) {
+      for (const int64_t rows : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 16, 19}) {
         const std::vector<float> x = inputs(rows, cols);
         const int64_t wide = w.panels.panels() * kPanelOutputs;
         for_each_simd_target([&] {

@@ -32,6 +32,13 @@ void centre_row(const float* x, int64_t count, double eps, const float* gain,
     y[j] = (x[j] - centre) * inverse * gain[j] + (bias ? bias[j] : 0.0f);
 }
 
+/// Asks memory for numbers that will be read and written soon: the states of many texts
+/// do not fit the caches beside the weights.
+void ask_ahead(const float* from, int64_t count) {
+  constexpr int64_t kLine = 16;
+  for (int64_t i = 0; i < count; i += kLine) __builtin_prefetch(from + i, 1, 2);
+}
+
 /// Rows of whole panels: the columns past the last are there, and not used.
 MatView<const float> first_columns(MatView<float> x, int64_t columns) {
   return x.columns(0, columns);
@@ -201,15 +208,19 @@ void Pass::attend_head(size_t index, int64_t head, int thread) {
   const MatView<float> heads = work_.heads.rows(count_);
   const MatView<float> gates = work_.gates.rows(count_);
   const int64_t d = plan_.key_dim, e = plan_.value_dim;
+  const auto state_of = [&](int64_t i) {
+    return rows_[static_cast<size_t>(i)].state->at(layout.heads +
+                                                   head * layout.head_size);
+  };
   for (int64_t i = 0; i < count_; ++i) {
+    if (i + 1 < count_) ask_ahead(state_of(i + 1), layout.head_size);
     const float* const qkv = convolve(index, i, head, thread);
-    State& state = *rows_[static_cast<size_t>(i)].state;
     HeadRow row{};
     row.layer = index, row.head = head, row.row = i, row.position = positions_[i];
     row.q = qkv, row.k = qkv + d, row.v = qkv + 2 * d;
     if (memory.forgets) row.log_decay = &gates(i, head);
     if (memory.rewrites) row.write_strength = &gates(i, plan_.heads + head);
-    row.state = state.at(layout.heads + head * layout.head_size);
+    row.state = state_of(i);
     row.out = heads.row(i) + head * e;
     work_.steps[static_cast<size_t>(thread)].run(row, work_.places);
   }
