@@ -10,6 +10,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "lagwise/core/errors.h"
 
@@ -27,6 +28,35 @@ constexpr int kMostTables = 8;
 
 int64_t line_of(const toml::node& node) {
   return static_cast<int64_t>(node.source().begin.line);
+}
+
+/// The line of the first byte beyond ASCII that stands neither in quotes nor in a
+/// comment, which TOML 1.0 has nowhere; 0: there is none. Debian's parser tries to read
+/// such bytes as keys, and with some of them reaches code that it calls unreachable.
+int64_t line_of_strange_key(std::string_view text) {
+  int64_t line = 1;
+  std::string_view open;  // the quotes of the text we are in; "#": a comment
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const std::string_view rest = text.substr(i);
+    if (c == '\n') {
+      ++line;
+      if (open.size() == 1) open = {};  // of one line, even where its end is missing
+    } else if (open.empty()) {
+      if (static_cast<unsigned char>(c) >= 0x80) return line;
+      if (rest.starts_with("\"\"\"") || rest.starts_with("'''"))
+        open = rest.substr(0, 3), i += 2;
+      else if (c == '"' || c == '\'' || c == '#')
+        open = rest.substr(0, 1);
+    } else if (c == '\\' && open[0] == '"') {
+      if (i + 1 < text.size() && text[i + 1] != '\n') ++i;
+    } else if (open != "#" && rest.starts_with(open)) {
+      i += open.size() - 1;
+      open = {};
+    }
+  }
+  return 0;
 }
 
 /// Reads a tree of tables into a list of entries.
@@ -78,6 +108,8 @@ class Flattener {
 
 std::vector<TomlEntry> read_toml(const std::string& file, Bytes text) {
   if (text.size() > kMostTomlBytes) refuse(file, 0, "at most 1 MB of TOML");
+  if (const int64_t line = line_of_strange_key(text_of(text)))
+    refuse(file, line, "letters beyond ASCII to stand in quotes or comments");
   const toml::parse_result result = toml::parse(text_of(text), file);
   if (!result) {
     std::string why(result.error().description());

@@ -57,6 +57,23 @@ TEST(TomlEntries, RefuseWhatIsNoToml) {
             "a.toml: expected at most 1 MB of TOML");
 }
 
+TEST(TomlEntries, HaveLettersBeyondAsciiInQuotesAndCommentsAlone) {
+  const auto entries = read(
+      "\xEF\xBB\xBF# \u00fcber\n"
+      "a = \"\u00fc \\\" \u00fc\"  # \u00fc \" \u00fc\n"
+      "b = '\u00fc \\'\n"
+      "\"\u00fc\" = 1\n"
+      "c = \"\"\"\u00fc \" \n\u00fc\"\"\"\n");
+  ASSERT_EQ(entries.size(), 4u);
+  EXPECT_EQ(std::get<std::string>(entries[0].value), "\u00fc \" \u00fc");
+  EXPECT_EQ(entries[2].key, "\u00fc");
+  for (const char* text : {"a = 1\n\u00fc = 2", "a = 1\n[\u00b5]", "a = 1\nb = 1\u00b7",
+                           "a = '\nb\u0300 = 1", "a = 1\n\xf0\x90\x80\x80 = 1"})
+    EXPECT_EQ(data_error([&] { read(text); }),
+              "a.toml, line 2: expected letters beyond ASCII to stand in quotes or "
+              "comments");
+}
+
 TEST(TomlEntries, GiveTextBackAsItWasWritten) {
   for (const std::string text : {"", "plain", "\"quoted\" \\ \n\t\x7f", "ünï"}) {
     const auto entries = read("a = " + toml_text(text));
