@@ -11,6 +11,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <thread>
+#include <type_traits>
 
 #include "lagwise/dist/lost_peer.h"
 #include "lagwise/dist/own_address.h"
@@ -32,7 +33,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using Store = c10::intrusive_ptr<c10d::Store>;
-using Work = c10::intrusive_ptr<c10d::ProcessGroup::Work>;
+using Work = c10::intrusive_ptr<c10d::Work>;
 
 constexpr int kTag = 0;  // of all messages: between two ranks they keep their order
 
@@ -115,7 +116,7 @@ class Connections {
 
  private:
   template <class Act>
-  auto guarded(int other, const Act& act) {
+  std::invoke_result_t<Act> guarded(int other, const Act& act) {
     try {
       return act();
     } catch (const std::exception& error) {
@@ -134,10 +135,10 @@ class Connections {
       tcp_ = c10::make_intrusive<c10d::TCPStore>(world_.address, options);
     } catch (const std::exception& error) {
       if (options.isServer)
-        throw std::runtime_error("cannot listen on port " + std::to_string(world_.port) +
-                                 " as rank 0: another job may have it, or MASTER_ADDR " +
-                                 world_.address + " is not this host (" +
-                                 first_line(error.what()) + ")");
+        throw std::runtime_error(
+            "cannot listen on port " + std::to_string(world_.port) +
+            " as rank 0: another job may have it, or MASTER_ADDR " + world_.address +
+            " is not this host (" + first_line(error.what()) + ")");
       throw LostPeer(0, world_.address,
                      "nobody answered at " + place + " within " +
                          seconds_text(timeout_) + " (MASTER_ADDR and MASTER_PORT)");
@@ -179,9 +180,9 @@ class Connections {
           c10::make_intrusive<c10d::PrefixStore>("gloo", store_), world_.rank,
           world_.size, options);
     } catch (const std::exception& error) {
-      throw std::runtime_error("rank " + std::to_string(world_.rank) + " on " +
-                               host_name() + " cannot connect to the others: " +
-                               first_line(error.what()));
+      throw std::runtime_error(
+          "rank " + std::to_string(world_.rank) + " on " + host_name() +
+          " cannot connect to the others: " + first_line(error.what()));
     }
   }
 
@@ -206,9 +207,9 @@ class Connections {
       return suspect;
     });
     const bool silent = why.find("imed out") != why.npos;
-    throw LostPeer(lost, hosts_[size_t(lost)],
-                   silent ? "no word for " + seconds_text(timeout_)
-                          : "its connection is closed");
+    throw LostPeer(
+        lost, hosts_[size_t(lost)],
+        silent ? "no word for " + seconds_text(timeout_) : "its connection is closed");
   }
 
   World world_;
@@ -270,7 +271,8 @@ class GlooPeers : public ProcessPeers {
     if (x.numel() == 0) return;
     at::Tensor whole = x.detach().contiguous();
     std::vector<Open> open;
-    if (rank_ != from) open.push_back({all_->receive(whole, member(from)), member(from)});
+    if (rank_ != from)
+      open.push_back({all_->receive(whole, member(from)), member(from)});
     for (int to = 0; rank_ == from && to < size(); ++to)
       if (to != from) open.push_back({all_->send(whole, member(to)), member(to)});
     finish(open);

@@ -42,6 +42,7 @@ bool has_gloo();
 /// LostPeer names who did not come; std::runtime_error where the port is taken or this
 /// build has no Gloo; std::invalid_argument where a host would offer an address that
 /// others cannot reach (GLOO_SOCKET_IFNAME names the interface to use instead).
-std::unique_ptr<ProcessPeers> meet(const World& world, std::chrono::milliseconds timeout);
+std::unique_ptr<ProcessPeers> meet(const World& world,
+                                   std::chrono::milliseconds timeout);
 
 }  // namespace lagwise::dist

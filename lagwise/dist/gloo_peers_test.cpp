@@ -75,8 +75,8 @@ TEST_F(GlooPeersTest, GatherExchangeAndBroadcast) {
         EXPECT_TRUE(at::equal(all[rank], at::full({3, 2}, rank, at::kDouble)));
       EXPECT_EQ(peers.gather(at::empty({0, 4})).size(0), size);
       const int other = size - 1 - peers.rank();
-      EXPECT_TRUE(at::equal(peers.exchange(mine, other),
-                            at::full({2, 3}, other, at::kDouble)));
+      EXPECT_TRUE(
+          at::equal(peers.exchange(mine, other), at::full({2, 3}, other, at::kDouble)));
       at::Tensor given = at::full({4}, peers.rank(), at::kLong);
       peers.broadcast_(given, size - 1);
       EXPECT_TRUE(at::equal(given, at::full({4}, size - 1, at::kLong)));

@@ -16,7 +16,8 @@ bool has_gloo() { return false; }
 
 std::unique_ptr<ProcessPeers> meet(const World&, std::chrono::milliseconds) {
   throw std::runtime_error(
-      "this build has no Gloo, so it cannot train with several processes: build it with "
+      "this build has no Gloo, so it cannot train with several processes: build it "
+      "with "
       "Debian's libtorch-dev and libgloo-dev");
 }
 

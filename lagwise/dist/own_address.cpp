@@ -56,9 +56,9 @@ void check_reachable(const std::vector<std::string>& addresses,
       if (is_loopback(addresses[rank]) &&
           (hosts[rank] != hosts[other] || !is_loopback(addresses[other])))
         throw std::invalid_argument(
-            "rank " + std::to_string(rank) + " on " + hosts[rank] + " would listen on " +
-            addresses[rank] + ", which rank " + std::to_string(other) + " on " +
-            hosts[other] +
+            "rank " + std::to_string(rank) + " on " + hosts[rank] +
+            " would listen on " + addresses[rank] + ", which rank " +
+            std::to_string(other) + " on " + hosts[other] +
             " cannot reach: MASTER_ADDR should be an address that others can reach, or "
             "GLOO_SOCKET_IFNAME name the interface, such as eth0");
 }

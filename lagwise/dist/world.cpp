@@ -143,9 +143,10 @@ std::string first_host(const std::string& nodes) {
     const size_t end = nodes.find(']', i);
     const size_t first = nodes.find_first_of(",-]", i);
     if (end == nodes.npos)
-      throw std::invalid_argument("SLURM_JOB_NODELIST: expected a list such as "
-                                  "gnode[10,20-22], got '" +
-                                  nodes + "'");
+      throw std::invalid_argument(
+          "SLURM_JOB_NODELIST: expected a list such as "
+          "gnode[10,20-22], got '" +
+          nodes + "'");
     host += nodes.substr(i + 1, first - i - 1);
     i = end;
   }

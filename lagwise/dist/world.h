@@ -9,11 +9,11 @@ namespace lagwise::dist {
 /// Who a process is among those it was started with, and where they meet.
 struct World {
   int rank = 0, size = 1;
-  std::string address;      ///< of the store in which ranks find each other
-  int port = 0;             ///< of the store
-  bool agent_store = false; ///< somebody else keeps the store: rank 0 need not
-  std::string job;          ///< sets this job's keys in the store apart from others'
-  std::string started_by;   ///< "torchrun", "SLURM", "Open MPI", "PMI"; empty: nobody
+  std::string address;       ///< of the store in which ranks find each other
+  int port = 0;              ///< of the store
+  bool agent_store = false;  ///< somebody else keeps the store: rank 0 need not
+  std::string job;           ///< sets this job's keys in the store apart from others'
+  std::string started_by;    ///< "torchrun", "SLURM", "Open MPI", "PMI"; empty: nobody
 
   bool alone() const { return size == 1; }
 };
