@@ -22,7 +22,7 @@ using testing::message_of;
 using testing::random_tokens;
 using testing::small_model;
 
-constexpr Draw kDraw = {.seed = 2, .step = 4};
+const Draw kDraw = {.seed = 2, .step = 4};
 
 std::shared_ptr<Model> double_model(ModelConfig config) {
   config.dropout = 0.2;
