@@ -9,6 +9,7 @@
 #include "lagwise/dist/thread_peers.h"
 #include "lagwise/models/shard.h"
 #include "lagwise/models/testing_models.h"
+#include "lagwise/ops/precision.h"
 
 namespace lagwise {
 namespace {
@@ -24,10 +25,11 @@ using testing::small_model;
 
 const Draw kDraw = {.seed = 2, .step = 4};
 
-std::shared_ptr<Model> double_model(ModelConfig config) {
+std::shared_ptr<Model> training_model(ModelConfig config,
+                                      at::ScalarType type = at::kDouble) {
   config.dropout = 0.2;
   auto model = make_model(config);
-  model->to(at::kDouble);
+  model->to(type);
   model->train();
   return model;
 }
@@ -71,7 +73,7 @@ void expect_near(const Tensor& got, const Tensor& want, const std::string& what)
 }
 
 void expect_ranks_equal_one_process(const ModelConfig& config, const Batch& batch) {
-  const auto model = double_model(config);
+  const auto model = training_model(config);
   const Trained want = trained(*model, batch);
   for (const int size : {1, 2, 3, 4, 8}) {
     SCOPED_TRACE(std::to_string(size) + " ranks");
@@ -136,7 +138,7 @@ TEST(SequenceParallelModel, ClassifierEqualsOneProcess) {
 /// Threads arrive in any order, and sums do not depend on it.
 TEST(SequenceParallelModel, TheSameSplitGivesTheSameBits) {
   for (const char* attention : {"linear:map=elu1", "gated_deltanet", "exact"}) {
-    const auto model = double_model(small_model("decoder_lm", "none", attention));
+    const auto model = training_model(small_model("decoder_lm", "none", attention));
     const Batch batch = text(23);
     const auto first = by_rank(*model, batch, 4), second = by_rank(*model, batch, 4);
     for (size_t p = 0; p < first.size(); ++p) {
@@ -150,11 +152,37 @@ TEST(SequenceParallelModel, TheSameSplitGivesTheSameBits) {
 /// One rank is nobody to share with: nothing is computed in another way.
 TEST(SequenceParallelModel, OneRankHasTheBitsOfOneProcess) {
   for (const char* attention : {"linear:map=elu1", "gated_deltanet", "exact"}) {
-    const auto model = double_model(small_model("decoder_lm", "none", attention));
+    const auto model = training_model(small_model("decoder_lm", "none", attention));
     const Trained want = trained(*model, text(9)), got = by_rank(*model, text(9), 1)[0];
     EXPECT_TRUE(got.loss.equal(want.loss));
     for (size_t i = 0; i < want.gradients.size(); ++i)
       EXPECT_TRUE(got.gradients[i].equal(want.gradients[i]));
+  }
+}
+
+/// As `train.precision` has it: f32, with rows and weights rounded to bf16 where they are
+/// multiplied. Ranks round other numbers than one process, so they agree to that.
+TEST(SequenceParallelModel, RowsInBf16AgreeToTheirRounding) {
+  for (const char* attention : {"linear:map=elu1", "gated_deltanet", "exact"}) {
+    SCOPED_TRACE(attention);
+    const auto model =
+        training_model(small_model("decoder_lm", "alibi", attention), at::kFloat);
+    const Batch batch = text(23);
+    const auto rounded = [&](const Batch& part) {
+      const ops::WithPrecision bf16(ops::Precision::bf16);
+      return model->loss(part, kDraw).sum;
+    };
+    const double want = rounded(batch).item<double>();
+    std::vector<double> got(3);
+    run_together(3, [&](const ThreadPeers& peers) {
+      const Tensor loss = rounded(shard(batch, columns_of(23, peers.rank(), 3), peers));
+      const auto gradients = torch::autograd::grad({loss}, model->parameters(), {},
+                                                   false, false, /*allow_unused=*/true);
+      for (const Tensor& one : gradients)
+        EXPECT_TRUE(!one.defined() || at::isfinite(one).all().item<bool>());
+      got[static_cast<size_t>(peers.rank())] = loss.item<double>();
+    });
+    EXPECT_NEAR(got[0] + got[1] + got[2], want, 0.01 * want);
   }
 }
 
@@ -171,7 +199,7 @@ int64_t traffic(Model& model, int64_t n) {
 
 TEST(SequenceParallelModel, TrafficOfLinearAttentionDoesNotDependOnTheLength) {
   for (const char* attention : {"linear:map=elu1", "gated_deltanet"}) {
-    const auto model = double_model(small_model("decoder_lm", "alibi", attention));
+    const auto model = training_model(small_model("decoder_lm", "alibi", attention));
     EXPECT_EQ(traffic(*model, 16), traffic(*model, 400)) << attention;
   }
 }
@@ -180,7 +208,7 @@ TEST(SequenceParallelModel, RefusesWhatRanksCannotShare) {
   const auto refusal = [](const ModelConfig& config, Batch batch) {
     batch.targets = testing::whole({2, 0});
     batch.source = random_tokens(2, 4, 11);
-    const auto model = double_model(config);
+    const auto model = training_model(config);
     return message_of([&] { by_rank(*model, batch, 2); });
   };
   const Batch batch = batch_of(random_tokens(2, 16, 11));
@@ -196,7 +224,7 @@ TEST(SequenceParallelModel, RefusesWhatRanksCannotShare) {
 }
 
 TEST(SequenceParallelModel, NamesRowsThatDoNotFollowEachOther) {
-  const auto model = double_model(small_model("decoder_lm", "none", "exact"));
+  const auto model = training_model(small_model("decoder_lm", "none", "exact"));
   EXPECT_EQ(message_of([&] {
               run_together(2, [&](const ThreadPeers& peers) {
                 model->loss(shard(text(9), {0, 4}, peers), kDraw);
