@@ -21,6 +21,9 @@ struct Batch {
   int64_t first_row = 0;              ///< the number of row 0 in it
   int64_t start = 0;                  ///< the position of column 0 in it
   const ops::Peers* peers = nullptr;  ///< who have the other columns; nullptr: nobody
+
+  bool is_shared() const { return peers != nullptr && peers->size() > 1; }
+  bool is_first() const { return !is_shared() || peers->rank() == 0; }
 };
 
 /// The sum of losses in nats over `count` targets, and how many were guessed right.
