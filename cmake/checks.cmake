@@ -17,6 +17,13 @@ lagwise_check(packages_can_fail check ${PYTHON} tools/check_packages.py --self-t
 
 lagwise_check(install check sh tests/install_test.sh ${PROJECT_BINARY_DIR})
 lagwise_check(python check ${PYTHON} tests/python_smoke_test.py)
+if(LAGWISE_GLOO)  # several processes, on one host and on two
+  lagwise_check(launch check ${PYTHON} tests/launch_test.py $<TARGET_FILE:lagwise_program>)
+  lagwise_check(network check ${PYTHON} tests/network_test.py
+                $<TARGET_FILE:lagwise_program>)
+  set_tests_properties(launch network PROPERTIES PROCESSORS 2)
+  set_tests_properties(network PROPERTIES SKIP_RETURN_CODE 77)
+endif()
 lagwise_check(compare check ${PYTHON} tests/compare_test.py $<TARGET_FILE:lagwise_program>)
 set_tests_properties(python PROPERTIES
   ENVIRONMENT "LAGWISE_LIBRARY=$<TARGET_FILE:lagwise>")

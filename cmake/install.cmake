@@ -51,10 +51,10 @@ list(TRANSFORM core_headers REPLACE "(.+)" "lagwise/core/\\1.h")
 file(GLOB kernels_headers CONFIGURE_DEPENDS lagwise/kernels/*.h)
 list(FILTER kernels_headers EXCLUDE REGEX "(-inl\\.h|/testing_[a-z_]*\\.h)$")
 if(LAGWISE_TORCH)
-  set(ops_headers linear_attention exact_attention exact_step toeplitz_linear encoded
+  set(ops_headers linear_attention exact_attention exact_step toeplitz_linear encoded peers
                   head_shape parameters)
   set(encodings_headers encoding)
-  set(attention_headers feature_map linear memory_options output_norm kv_cache)
+  set(attention_headers feature_map linear memory_options output_norm kv_cache shared_state)
   foreach(layer ops encodings attention)
     list(TRANSFORM ${layer}_headers REPLACE "(.+)" "lagwise/${layer}/\\1.h")
   endforeach()

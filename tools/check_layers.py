@@ -8,8 +8,11 @@ import tree
 
 ARROWS = ["core", "kernels", "ops", ("encodings", "attention"), "nn", "models", "tasks",
           "train", "study", "cli"]
-SIDE = {"data": {"core"}, "report": {"core"}, "runtime": {"core", "kernels", "data"}}
-SIDE_OPENS_TO = {"data": "tasks", "report": "tasks", "runtime": "train"}  # first layer that may use it
+SIDE = {"data": {"core"}, "report": {"core"}, "runtime": {"core", "kernels", "data"},
+        "dist": {"core", "ops"}}
+# The first layer that may use each of them. Tests of any layer may use dist, for its peers
+# between threads.
+SIDE_OPENS_TO = {"data": "tasks", "report": "tasks", "runtime": "train", "dist": "train"}
 TORCH_FREE = {"core", "kernels", "data", "report", "runtime"}
 TORCH = re.compile(r"^(torch|ATen|c10|caffe2)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
@@ -51,6 +54,8 @@ def check(root):
             target = layer_of(name.split("/"))
             if target == "bench" and path.stem.endswith(("_test", "_bench")):
                 continue  # a baseline is a second reference
+            if target == "dist" and path.stem.endswith("_test"):
+                continue  # peers between threads
             if target is not None and target != layer and target not in MAY[layer]:
                 found.append(f"{path}: {layer} may not include {name}")
             if TORCH.match(name) and layer in TORCH_FREE:
@@ -67,6 +72,8 @@ CASES = [
     ({"lagwise/data/a.cpp": '#include "lagwise/ops/b.h"\n'}, "data may not include"),
     ({"lagwise/runtime/a.cpp": '#include "lagwise/ops/b.h"\n'}, "runtime may not include"),
     ({"lagwise/models/a.cpp": '#include "lagwise/runtime/b.h"\n'}, "models may not include"),
+    ({"lagwise/nn/a.cpp": '#include "lagwise/dist/b.h"\n'}, "nn may not include"),
+    ({"lagwise/dist/a.cpp": '#include "lagwise/nn/b.h"\n'}, "dist may not include"),
     ({"lagwise/runtime/a.cpp": "#include <ATen/core/Tensor.h>\n"}, "torch-free"),
     ({"lagwise/kernels/a.cpp": "#include <ATen/core/Tensor.h>\n"}, "torch-free"),
     ({"lagwise/report/a.cpp": "  #  include <c10/util/Half.h>\n"}, "torch-free"),
@@ -76,6 +83,8 @@ CASES = [
     ({"lagwise/ops/a_test.cpp": '#include "bench/b.h"\n',
       "lagwise/ops/a.cpp": '#include <ATen/core/Tensor.h>\n#include "lagwise/core/b.h"\n',
       "lagwise/cli/a.cpp": '#include "bench/b.h"\n#include "lagwise/report/c.h"\n',
+      "lagwise/nn/a_test.cpp": '#include "lagwise/dist/b.h"\n',
+      "lagwise/train/a.cpp": '#include "lagwise/dist/b.h"\n',
       "lagwise/nn/a.cpp": '#include "lagwise/encodings/b.h"\n'}, None),
 ]
 

@@ -13,6 +13,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "lagwise/attention/shared_state.h"
 #include "lagwise/ops/toeplitz_linear.h"
 #include "lagwise/ops/torch/numbers_of.h"
 
@@ -193,6 +194,15 @@ ops::LinearResult LinearAttention::attend(const LinearInputs& inputs,
 at::Tensor LinearAttention::attend(const LinearInputs& inputs) const {
   const Call call = call_of(inputs);
   return normed(ops::linear_attention(call.q, call.k, inputs.v, call.options), inputs);
+}
+
+ops::LinearResult LinearAttention::attend(const LinearInputs& inputs,
+                                          const ops::Peers& peers) const {
+  const Call call = call_of(inputs);
+  ops::LinearResult r =
+      linear_attention_together(peers, call.q, call.k, inputs.v, call.options);
+  r.out = normed(r.out, inputs);
+  return r;
 }
 
 /// Padding stays out because its keys get features of zero, which add nothing to num

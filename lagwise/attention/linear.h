@@ -12,6 +12,7 @@
 #include "lagwise/ops/head_shape.h"
 #include "lagwise/ops/linear_attention.h"
 #include "lagwise/ops/parameters.h"
+#include "lagwise/ops/peers.h"
 
 namespace lagwise {
 
@@ -108,6 +109,9 @@ class LinearAttention {
   /// The same as attend, beginning from a state and handing on the next.
   ops::LinearResult attend(const LinearInputs& inputs,
                            const ops::LinearState& from) const;
+
+  /// The same where each of the peers has some of the rows (attention/shared_state.h).
+  ops::LinearResult attend(const LinearInputs& inputs, const ops::Peers& peers) const;
 
   /// One token, N = M = 1: [B, H, 1, E]. Advances `state` in place, and makes it
   /// where it is undefined. No gradient.

@@ -28,7 +28,7 @@ struct CompareFlags {
   std::vector<std::string> runs;
   CompareRequest request;
   RunnerOptions runner;
-  int seeds = 1, jobs = 1, windows = 64, examples = 0;
+  int seeds = 1, jobs = 1, processes = 1, windows = 64, examples = 0;
   bool json = false, markdown = false, retrain = false;
 };
 
@@ -195,9 +195,10 @@ void run_compare(CompareFlags& flags) {
   if (!flags.runs.empty()) return compare_runs(flags);
   flags.request.seeds = flags.seeds;
   flags.runner.jobs = flags.jobs, flags.runner.windows = flags.windows;
-  flags.runner.examples = flags.examples;
+  flags.runner.examples = flags.examples, flags.runner.processes = flags.processes;
   if (flags.jobs > 1)
-    flags.runner.threads = std::max<int64_t>(1, usable_cores() / flags.jobs);
+    flags.runner.threads =
+        std::max<int64_t>(1, usable_cores() / (flags.jobs * flags.processes));
   flags.runner.say = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   const std::vector<GridCell> cells = plan_cells(flags.request);
   const RunFolder lock(flags.request.out);
@@ -251,6 +252,11 @@ void add_budget_options(CLI::App& verb, CompareFlags& flags) {
       ->capture_default_str();
   verb.add_option("--jobs", flags.jobs,
                   "Train so many side by side, the cores shared out among them")
+      ->check(whole_number(1, 256))
+      ->capture_default_str();
+  verb.add_option("--processes", flags.processes,
+                  "Train each run with so many processes, as lagwise launch does; "
+                  "train.leaves must be a multiple")
       ->check(whole_number(1, 256))
       ->capture_default_str();
   flags.runner.lengths = "1x,2x,4x";

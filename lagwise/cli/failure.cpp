@@ -15,6 +15,7 @@
 
 #include "lagwise/cli/program.h"
 #include "lagwise/core/errors.h"
+#include "lagwise/dist/lost_peer.h"
 
 namespace lagwise::cli {
 namespace {
@@ -66,6 +67,7 @@ int exit_code(const std::exception& error) {
   if (dynamic_cast<const DataError*>(&error)) return kData;
   if (dynamic_cast<const Diverged*>(&error)) return kDiverged;
   if (dynamic_cast<const Interrupted*>(&error)) return kInterrupted;
+  if (dynamic_cast<const dist::LostPeer*>(&error)) return kPeerLost;
   return kOther;
 }
 

@@ -23,6 +23,7 @@ constexpr const char* kExitCodes = R"(Exit codes:
   2    the command line or an option is wrong
   3    a file has wrong contents or a wrong format
   4    training diverged
+  5    a process of the job was lost
   130  interrupted, after saving)";
 
 bool is_option(const std::string& word) { return word.starts_with('-'); }
@@ -210,6 +211,8 @@ int run_program(const std::vector<AddVerb>& verbs, std::vector<std::string> word
     run(program, verbs, std::move(words));
   } catch (const CLI::Success& asked) {  // --help and --version
     code = program.exit(asked);
+  } catch (const EndWith& end) {
+    code = end.code;
   } catch (...) {
     code = report_failure(std::current_exception(), trace, std::cerr);
   }

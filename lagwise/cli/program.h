@@ -13,7 +13,14 @@ enum ExitCode {
   kUsage = 2,          ///< a command line CLI11 refuses; std::invalid_argument
   kData = 3,           ///< lagwise::DataError
   kDiverged = 4,       ///< lagwise::Diverged
+  kPeerLost = 5,       ///< lagwise::dist::LostPeer
   kInterrupted = 130,  ///< lagwise::Interrupted; 128 + SIGINT, as shells do
+};
+
+/// Thrown where all has been said and only the code is left: another process of ours
+/// ended with it.
+struct EndWith {
+  int code;
 };
 
 using AddVerb = void (*)(CLI::App& app);

@@ -10,6 +10,7 @@
 
 #include "lagwise/cli/blas_core.h"
 #include "lagwise/cli/checks.h"
+#include "lagwise/cli/job.h"
 #include "lagwise/cli/machine.h"
 #include "lagwise/cli/terminal/stop_signal.h"
 #include "lagwise/cli/train_progress.h"
@@ -26,6 +27,7 @@ namespace {
 struct TrainFlags {
   std::string recipe, out;
   std::vector<std::string> set;
+  double timeout = 0;
   bool fresh = false, keys = false;
 };
 
@@ -36,9 +38,33 @@ void print_keys() {
                field.help, field.expected());
 }
 
-std::string default_folder(const std::string& recipe) {
-  return (std::filesystem::path("runs") / std::filesystem::path(recipe).stem())
-      .string();
+/// Shows training, and tells the job how long steps take.
+class JobProgress : public TrainProgress {
+ public:
+  JobProgress(const Job& job, const Recipe& recipe, std::FILE* out)
+      : TrainProgress(recipe.train.steps, isatty(STDERR_FILENO) == 1 && job.first(),
+                      out),
+        job_(job) {}
+
+  void stepped(const TrainingLine& line) override {
+    job_.step_took(line.seconds - seconds_);
+    seconds_ = line.seconds;
+    TrainProgress::stepped(line);
+  }
+
+ private:
+  const Job& job_;
+  double seconds_ = 0;
+};
+
+using OpenFile = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+/// Of ranks other than 0, which speaks for all.
+OpenFile open_rank_log(const std::string& run, int rank) {
+  const std::string log = rank_log(run, rank);
+  OpenFile file(std::fopen(log.c_str(), "a"), &std::fclose);
+  if (!file) throw std::runtime_error("cannot write " + log);
+  return file;
 }
 
 void run_train(const TrainFlags& flags) {
@@ -48,9 +74,10 @@ void run_train(const TrainFlags& flags) {
         "lagwise train needs a recipe, such as recipes/listops.toml");
   const Recipe recipe = read_recipe(flags.recipe, flags.set);
   const std::string folder =
-      flags.out.empty() ? default_folder(flags.recipe) : flags.out;
+      flags.out.empty() ? default_run_folder(flags.recipe) : flags.out;
   keep_freed_memory();
 
+  Job job(flags.timeout);
   const StopSignal listening(true);
   TrainerOptions options;
   options.stop = StopSignal::asked, options.fresh = flags.fresh;
@@ -60,20 +87,24 @@ void run_train(const TrainFlags& flags) {
       {"highway", highway_version()}, {"compiler", compiler_version()},
       {"cpu", cpu_model()},           {"simd", simd.empty() ? "" : simd.front()},
       {"blas", ops::blas_name()}};
+  job.join(recipe, options);
   if (const std::string warning = blas_warning(blas_core(), this_cpu());
       !warning.empty())
     fmt::print(stderr, "lagwise: {}\n", warning);
   Trainer trainer(recipe, folder, options);
   if (trainer.finished()) {
+    if (!job.first()) return;
     fmt::print("{} is finished: {} steps (--fresh begins anew)\n", folder,
                trainer.step());
     return;
   }
   {
-    TrainProgress progress(recipe.train.steps, isatty(STDERR_FILENO) == 1);
+    const OpenFile log = job.first() ? OpenFile(nullptr, &std::fclose)
+                                     : open_rank_log(folder, job.rank());
+    JobProgress progress(job, recipe, log ? log.get() : stdout);
     trainer.run(progress);
   }
-  fmt::print("done: {}\n", folder);
+  if (job.first()) fmt::print("done: {}\n", folder);
 }
 
 void add_train(CLI::App& app) {
@@ -91,6 +122,10 @@ void add_train(CLI::App& app) {
   verb->add_option("--out", flags->out,
                    "The run's folder; runs/ and the recipe's name unless given")
       ->check(file_name());
+  verb->add_option("--timeout", flags->timeout,
+                   "With several processes: the seconds of silence after which one "
+                   "counts as lost; 60 unless given")
+      ->check(CLI::PositiveNumber);
   verb->add_flag("--fresh", flags->fresh, "Forget what a run left in the folder");
   verb->add_flag("--keys", flags->keys,
                  "Print every key of a recipe with its default and meaning");

@@ -28,8 +28,8 @@ std::string duration_text(double seconds) {
 void TrainProgress::keep(const std::string& line) {
   bar_.clear();
   // Not fmt::print, which throws where nobody reads: training is to be saved first.
-  std::fputs((line + "\n").c_str(), stdout);
-  std::fflush(stdout);
+  std::fputs((line + "\n").c_str(), out_);
+  std::fflush(out_);
 }
 
 std::string TrainProgress::figures(const TrainingLine& line) const {
@@ -49,15 +49,18 @@ void TrainProgress::starts(int64_t step, int64_t parameters, int64_t threads) {
 void TrainProgress::noted(const std::string& line) { keep(line); }
 
 void TrainProgress::stepped(const TrainingLine& line) {
-  bar_.show(figures(line),
-            static_cast<double>(line.step) / static_cast<double>(steps_));
+  if (out_ == stdout)
+    bar_.show(figures(line),
+              static_cast<double>(line.step) / static_cast<double>(steps_));
 }
 
 void TrainProgress::logged(const TrainingLine& line) {
   if (!terminal_) keep(figures(line));
 }
 
-void TrainProgress::evaluating(double fraction) { bar_.show("evaluating", fraction); }
+void TrainProgress::evaluating(double fraction) {
+  if (out_ == stdout) bar_.show("evaluating", fraction);
+}
 
 void TrainProgress::evaluated(int64_t step, const Evaluation& found, bool best) {
   std::string more;

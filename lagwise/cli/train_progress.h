@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdio>
 #include <string>
 
 #include "lagwise/cli/terminal/progress_line.h"
@@ -14,7 +15,9 @@ std::string duration_text(double seconds);
 /// the lines worth keeping above it; else one line now and then.
 class TrainProgress : public TrainListener {
  public:
-  TrainProgress(int64_t steps, bool terminal) : steps_(steps), terminal_(terminal) {}
+  /// Lines worth keeping go to `out`.
+  TrainProgress(int64_t steps, bool terminal, std::FILE* out = stdout)
+      : steps_(steps), terminal_(terminal), out_(out) {}
 
   void starts(int64_t step, int64_t parameters, int64_t threads) override;
   void noted(const std::string& line) override;
@@ -29,6 +32,7 @@ class TrainProgress : public TrainListener {
 
   int64_t steps_;
   bool terminal_;
+  std::FILE* out_;
   ProgressLine bar_;
 };
 

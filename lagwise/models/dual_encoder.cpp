@@ -31,6 +31,10 @@ class DualEncoder : public Model {
   at::Tensor logits(const Batch& batch, const Draw& draw) override {
     if (!batch.source.defined())
       throw std::invalid_argument("dual_encoder: expected a second text, got none");
+    if (batch.is_shared())
+      throw std::invalid_argument(
+          "dual_encoder: expected whole texts, got parts of them; ranks share the "
+          "sequences of decoder_lm and classifier alone");
     reader_->train(is_training());
     const at::Tensor a = read(batch.tokens, batch.lengths, draw);  // [B, C]
     const at::Tensor b = read(batch.source, batch.source_lengths, draw);

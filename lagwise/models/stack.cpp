@@ -185,11 +185,41 @@ std::vector<nn::Pass> Stack::passes_over(const nn::Pass& pass, int64_t rows) con
   return passes;
 }
 
+/// Tells a pass over n rows who has the others. Every rank checks where all of them
+/// stand, so that none is left waiting for one that has given up.
+void Stack::share(const ops::Peers& peers, nn::Pass& pass, int64_t n) const {
+  if (listens_)
+    throw std::invalid_argument(
+        "expected a model without cross attention where ranks share a sequence, "
+        "decoder_lm or classifier, got one with it");
+  if (!pass.at.grid.empty())
+    throw std::invalid_argument(
+        "expected a sequence where ranks share one, got a grid (model.grid)");
+  const at::Tensor mine = at::tensor({pass.at.query_start, n}, at::kLong);
+  const at::Tensor all = peers.gather(mine);
+  int64_t next = 0;
+  for (int64_t p = 0; p < peers.size(); ++p) {
+    const auto start = all[p][0].item<int64_t>();
+    if (start != next)
+      throw std::invalid_argument("expected the rows of rank " + std::to_string(p) +
+                                  " to begin at position " + std::to_string(next) +
+                                  ", got " + std::to_string(start));
+    pass.shards.push_back(all[p][1].item<int64_t>());
+    next += pass.shards.back();
+  }
+  pass.peers = &peers;
+}
+
 at::Tensor Stack::forward(const Batch& batch, const Draw& draw, const at::Tensor& front,
                           const at::Tensor& other) {
   at::Tensor x = embed(batch.tokens);
+  const int64_t start = batch.start / config_.patch;
   nn::Pass pass;
-  pass.at = {.causal = causal_, .horizon = config_.length};
+  pass.at = {.query_start = start,
+             .key_start = start,
+             .causal = causal_,
+             .horizon = config_.length};
+  pass.first_row = batch.first_row;
   const auto axes = static_cast<int64_t>(config_.grid.size());
   if (!causal_ && axes > 1 && axes <= encodings_.dims())
     pass.at.grid = config_.grid;  // others see the cells one after another
@@ -197,12 +227,15 @@ at::Tensor Stack::forward(const Batch& batch, const Draw& draw, const at::Tensor
   pass.dropout = is_training() ? config_.dropout : 0;
   pass.lengths = batch.lengths;
   if (front.defined()) {
-    x = at::cat({front.expand({x.size(0), 1, x.size(2)}), x}, 1);
+    const int64_t here = batch.is_first() ? 1 : 0;  // or it stands on rank 0
+    x = at::cat({front.expand({x.size(0), 1, x.size(2)}).narrow(1, 0, here), x}, 1);
     pass.at.off_grid = pass.at.grid.empty() ? 0 : 1;
-    if (batch.lengths.defined()) pass.lengths = batch.lengths + 1;
+    pass.at.query_start = pass.at.key_start = start + 1 - here;
+    if (batch.lengths.defined()) pass.lengths = batch.lengths + here;
   }
   const int64_t n = x.size(1);
-  x = nn::dropout(encodings_.embed(x, pass.at), pass.dropout, draw, place_);
+  if (batch.is_shared()) share(*batch.peers, pass, n);
+  x = nn::dropout(encodings_.embed(x, pass.at), pass, place_);
   const std::vector<nn::Pass> passes = passes_over(pass, n);
   nn::Pass cross = cross_pass(draw, n, other.defined() ? other.size(1) : 0);
   cross.key_lengths = batch.source_lengths;
@@ -304,8 +337,7 @@ at::Tensor Stack::extend(StackState& state, const at::Tensor& tokens,
   pass.lengths = lengths, pass.dropout = dropout;
   const nn::Pass cross = next_cross_pass(pass, n);
   const std::vector<nn::Pass> passes = next_passes(state, pass, n);
-  at::Tensor x = nn::dropout(encodings_.embed(embed(tokens), pass.at), dropout,
-                             state.draw, place_);
+  at::Tensor x = nn::dropout(encodings_.embed(embed(tokens), pass.at), pass, place_);
   for (size_t i = 0; i < blocks_.size(); ++i)
     x = blocks_[i]->extend(state.blocks[i], x, passes[encodings_.which(i)], &cross);
   for (size_t b = 0; b < state.taken.size(); ++b)

@@ -39,7 +39,8 @@ class Stack : public torch::nn::Module {
   Stack(const ModelConfig& config, bool causal, bool listens, nn::Initial& initial);
 
   /// tokens [B, N] -> rows [B, N (+ 1), C]. `front`: a learned row before each
-  /// sequence. `other` [B, M, C]: the rows that cross attention reads.
+  /// sequence. `other` [B, M, C]: the rows that cross attention reads. A batch that ranks
+  /// share (models/shard.h): the rows of this rank, `front` among those of rank 0.
   at::Tensor forward(const Batch& batch, const Draw& draw, const at::Tensor& front = {},
                      const at::Tensor& other = {});
 
@@ -62,6 +63,7 @@ class Stack : public torch::nn::Module {
   nn::BlockConfig block_config(int64_t layer) const;
   at::Tensor embed(const at::Tensor& tokens) const;
   std::vector<nn::Pass> passes_over(const nn::Pass& pass, int64_t rows) const;
+  void share(const ops::Peers& peers, nn::Pass& pass, int64_t n) const;
   nn::Pass cross_pass(const Draw& draw, int64_t queries, int64_t keys) const;
   nn::Pass next_pass(const StackState& state, int64_t rows) const;
   std::vector<nn::Pass> next_passes(StackState& state, const nn::Pass& pass,

@@ -37,10 +37,9 @@ at::Tensor Block::add(const at::Tensor& x, const std::shared_ptr<Norm>& norm,
   const ops::InputNorm before = pre_norm_ ? norm->before_layer() : ops::InputNorm{};
   const bool apart = pre_norm_ && !before.gain.defined();
   const at::Tensor y = apart ? norm->forward(x) : x;
-  const at::Tensor sum =
-      pass.dropout == 0
-          ? inner(y, before, x)
-          : x + dropout(inner(y, before, {}), pass.dropout, pass.draw, place_ + which);
+  const at::Tensor sum = pass.dropout == 0
+                             ? inner(y, before, x)
+                             : x + dropout(inner(y, before, {}), pass, place_ + which);
   return pre_norm_ ? sum : norm->forward(sum);
 }
 

@@ -21,6 +21,7 @@
 #include "lagwise/attention/kv_cache.h"
 #include "lagwise/nn/mixer.h"
 #include "lagwise/ops/exact_attention.h"
+#include "lagwise/ops/peer_rows.h"
 
 namespace lagwise::nn {
 namespace {
@@ -105,6 +106,7 @@ class ExactMixer : public Mixer {
 
   at::Tensor mix(const HeadRows& rows, const Pass& pass) const override {
     const Encoded x = encode_rows(*encoding_, rows.q, rows.k, layer_, pass);
+    if (pass.peers != nullptr) return mix_together(rows, x, pass);
     if (pass.key_lengths.defined()) return mix_each(x, rows.v, pass);
     ops::ExactOptions options = options_of(x, pass.at);
     options.lengths = pass.lengths;
@@ -212,6 +214,36 @@ class ExactMixer : public Mixer {
     options.key_bias = key_bias;
     return ops::exact_attention(x.q, with_graph(past.rows.keys(), k).to(type),
                                 with_graph(past.rows.values(), v).to(type), options);
+  }
+
+  /// Where each of the peers has some of the rows: the queries of this rank over the
+  /// gathered keys and values of all, when causal of those up to its own. Tables by lag
+  /// and positions are those of a query in the middle of a text, as in decoding.
+  at::Tensor mix_together(const HeadRows& rows, const Encoded& x,
+                          const Pass& pass) const {
+    const int rank = pass.peers->rank();
+    const int64_t d = x.k.size(3), e = rows.v.size(3);
+    std::vector<at::Tensor> parts = {x.k, rows.v};
+    if (rows.log_decay.defined()) parts.push_back(rows.log_decay.unsqueeze(3));
+    const int seen_ranks = pass.at.causal ? rank + 1 : pass.peers->size();
+    const int64_t seen = ops::rows_to(pass.shards, seen_ranks);
+    const at::Tensor all = ops::gather_rows(*pass.peers, pass.shards, at::cat(parts, 3))
+                               .narrow(2, 0, seen);
+    Placement at = pass.at;
+    at.key_start = at.query_start - ops::rows_to(pass.shards, rank);
+    ops::ExactOptions options = options_of(x, at);
+    if (by_lag(x)) {
+      const Encoded tables = with_tables(rows.q.narrow(0, 0, 1), seen, at, pass.draw);
+      options.lag_bias = tables.lag_bias;
+      options.lag_keys = tables.lag_keys, options.lag_values = tables.lag_values;
+    }
+    if (rows.log_decay.defined()) options.key_bias = -all.select(3, d + e).cumsum(2);
+    if (pass.lengths.defined()) {
+      options.lengths = pass.lengths;
+      options.key_lengths =
+          pass.peers->gather(pass.lengths).narrow(0, 0, seen_ranks).sum(0);
+    }
+    return ops::exact_attention(x.q, all.narrow(3, 0, d), all.narrow(3, d, e), options);
   }
 
   /// Cross attention over keys of different lengths m <= M: sequence by sequence. Entry

@@ -118,6 +118,11 @@ class LinearMixer : public Mixer {
 
   at::Tensor mix(const HeadRows& rows, const Pass& pass) const override {
     const Joined x = join(rows, pass);
+    if (by_lag() && pass.peers != nullptr)
+      throw std::invalid_argument(
+          "linear: expected an encoding that leaves a state where ranks share a "
+          "sequence, got one by lag, whose FFT needs all rows; use exact attention");
+    if (pass.peers != nullptr) return attention_.attend(x.inputs, *pass.peers).out;
     if (!by_lag()) return attention_.attend(x.inputs);
     if (!pass.at.causal) return attention_.attend_by_lag(x.inputs, x.lag_bias);
     return attend_past_by_lag(x.inputs, x.lag_bias,

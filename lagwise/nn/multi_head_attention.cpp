@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "lagwise/nn/parameters.h"
+#include "lagwise/ops/peer_rows.h"
 #include "lagwise/ops/rms_norm.h"
 
 namespace lagwise::nn {
@@ -141,13 +142,18 @@ at::Tensor MultiHeadAttention::forward(const at::Tensor& x, const at::Tensor& y,
     const at::Tensor rows = ops::rms_norm(x, norm.gain, norm.eps);
     return forward(rows, x.is_same(y) ? rows : y, pass, {}, start);
   }
-  const auto convolved = [](const std::shared_ptr<ShortConvolution>& convolution,
-                            const at::Tensor& rows) {
-    return convolution ? convolution->forward(rows) : rows;
+  const auto convolved = [&](const std::shared_ptr<ShortConvolution>& convolution,
+                             const at::Tensor& rows) {
+    if (!convolution) return rows;
+    if (pass.peers == nullptr) return convolution->forward(rows);
+    return convolution->forward(
+        rows, ops::rows_before(*pass.peers, pass.shards, rows, convolution->reach()));
   };
   const auto [q, k, v, same_x] = project(x, y, norm);
-  const HeadRows rows =
-      rows_of(convolved(q_conv_, q), convolved(k_conv_, k), convolved(v_conv_, v), y);
+  // One after another: peers meet in the same order.
+  const at::Tensor q_rows = convolved(q_conv_, q), k_rows = convolved(k_conv_, k),
+                   v_rows = convolved(v_conv_, v);
+  const HeadRows rows = rows_of(q_rows, k_rows, v_rows, y);
   return join(mixer_->mix(rows, pass), x, start.is_same(x) ? same_x : start);
 }
 

@@ -4,6 +4,7 @@
 
 #include "lagwise/encodings/encoding.h"
 #include "lagwise/ops/encoded.h"
+#include "lagwise/ops/peers.h"
 
 namespace lagwise::nn {
 
@@ -15,6 +16,12 @@ struct Pass {
   at::Tensor lengths = {};      ///< [B]: real rows of each sequence; undefined: all
   at::Tensor key_lengths = {};  ///< [B]: of the keys, in cross attention
   double dropout = 0;           ///< 0 outside of training
+  int64_t first_row = 0;        ///< the number of sequence 0 in the whole batch
+
+  /// Those who have the other rows of these sequences, and how many rows each rank has;
+  /// nullptr: all rows are here. Rows stand in the order of ranks, from position 0 on.
+  const ops::Peers* peers = nullptr;
+  std::vector<int64_t> shards = {};
 
   /// Only where sequences are at different positions, while decoding: where the queries
   /// of each begin, and its code. `at` then holds all positions as well, [B, N].

@@ -44,8 +44,9 @@ at::Tensor ShortConvolution::convolve(const at::Tensor& rows) const {
   return y;
 }
 
-at::Tensor ShortConvolution::forward(const at::Tensor& x) const {
-  return convolve(after({}, x));
+at::Tensor ShortConvolution::forward(const at::Tensor& x,
+                                     const at::Tensor& before) const {
+  return convolve(after(before, x));
 }
 
 at::Tensor ShortConvolution::extend(at::Tensor& recent, const at::Tensor& x,

@@ -16,8 +16,10 @@ class ShortConvolution : public torch::nn::Module {
  public:
   ShortConvolution(int64_t tokens, int64_t width);
 
-  /// x [B, N, W] -> [B, N, W], beginning with nothing before.
-  at::Tensor forward(const at::Tensor& x) const;
+  /// x [B, N, W] -> [B, N, W] after the rows `before` [B, K - 1, W]; undefined: none.
+  at::Tensor forward(const at::Tensor& x, const at::Tensor& before = {}) const;
+
+  int64_t reach() const { return taps_.size(0) - 1; }  ///< K - 1
 
   /// The same after the rows `recent` [B, K - 1, W] (undefined: none), which become
   /// those before the row that comes next: `lengths` [B] of the rows of x are real,

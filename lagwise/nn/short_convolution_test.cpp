@@ -32,6 +32,15 @@ TEST(ShortConvolution, LetsRowsPassAtFirst) {
   EXPECT_TRUE(made.forward(x).equal(x));
 }
 
+/// The rows before may be given, as a rank that shares a sequence has them from others.
+TEST(ShortConvolution, GoesOnAfterTheRowsBefore) {
+  const auto made = drawn();
+  const at::Tensor x = at::randn({2, 9, kWidth}, at::kDouble);
+  ASSERT_EQ(made->reach(), kTaps - 1);
+  const at::Tensor got = made->forward(x.slice(1, 5), x.slice(1, 5 - made->reach(), 5));
+  EXPECT_TRUE(got.equal(made->forward(x).slice(1, 5)));
+}
+
 TEST(ShortConvolution, IsItsDefinitionForAnyNumberOfRows) {
   for (const int64_t tokens : {1, 2, 4})
     for (const int64_t n : {0, 1, 3, 9}) {

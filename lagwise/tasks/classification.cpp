@@ -39,11 +39,10 @@ void Classification::shape(ModelConfig& config) const {
   config.length = facts_.length / facts_.patch;
 }
 
-Batch Classification::train_batch(int64_t step, int64_t micro_step,
-                                  int64_t size) const {
+Batch Classification::train_batch(int64_t step, int64_t micro_step, Rows rows) const {
   const data::ExampleSplit& split = examples_.split("train");
   std::vector<int64_t> chosen;
-  for (int64_t row = 0; row < size; ++row) {
+  for (int64_t row = rows.begin; row < rows.end; ++row) {
     data::Dice dice = row_dice(facts_.seed, step, micro_step, row);
     chosen.push_back(pick(dice, split.size()));
   }

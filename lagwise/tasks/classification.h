@@ -31,7 +31,7 @@ class Classification : public Task {
   void shape(ModelConfig& config) const override;
   std::string metric() const override { return "accuracy"; }
   bool higher_is_better() const override { return true; }
-  Batch train_batch(int64_t step, int64_t micro_step, int64_t size) const override;
+  Batch train_batch(int64_t step, int64_t micro_step, Rows rows) const override;
   int64_t size(const std::string& split, int64_t length = 0) const override;
   Batch eval_batch(const std::string& split, int64_t begin, int64_t end,
                    int64_t length = 0) const override;

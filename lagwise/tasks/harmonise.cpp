@@ -88,10 +88,10 @@ class Harmonise : public Task {
 
   std::string metric() const override { return "nats per sixteenth"; }
 
-  Batch train_batch(int64_t step, int64_t micro_step, int64_t size) const override {
+  Batch train_batch(int64_t step, int64_t micro_step, Rows rows) const override {
     const data::ExampleSplit& split = set_.split("train");
     std::vector<Piece> pieces;
-    for (int64_t row = 0; row < size; ++row) {
+    for (int64_t row = rows.begin; row < rows.end; ++row) {
       data::Dice dice = row_dice(seed_, step, micro_step, row);
       const int64_t chorale = pick(dice, split.size());
       const int64_t all = split.length(chorale), many = std::min(all, steps(0));

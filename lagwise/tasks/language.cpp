@@ -50,11 +50,11 @@ class Language : public Task {
 
   std::string metric() const override { return "bits per byte"; }
 
-  Batch train_batch(int64_t step, int64_t micro_step, int64_t size) const override {
-    return train_windows(step, micro_step, size, length_);
+  Batch train_batch(int64_t step, int64_t micro_step, Rows rows) const override {
+    return train_windows(step, micro_step, rows, length_);
   }
 
-  Batch train_windows(int64_t step, int64_t micro_step, int64_t size,
+  Batch train_windows(int64_t step, int64_t micro_step, Rows rows,
                       int64_t length) const override {
     const data::ByteStream& text = corpus_.split("train");
     if (text.size() <= length)
@@ -62,7 +62,7 @@ class Language : public Task {
           "language: expected windows below the " + std::to_string(text.size()) +
           " bytes of the split train, got " + std::to_string(length));
     std::vector<int64_t> starts;
-    for (int64_t row = 0; row < size; ++row) {
+    for (int64_t row = rows.begin; row < rows.end; ++row) {
       data::Dice dice = row_dice(seed_, step, micro_step, row);
       starts.push_back(pick(dice, text.size() - length));
     }

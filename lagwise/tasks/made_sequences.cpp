@@ -50,16 +50,16 @@ void MadeSequences::shape(ModelConfig& config) const {
   config.length = length_;
 }
 
-Batch MadeSequences::made_batch(int64_t step, int64_t micro_step, int64_t size,
+Batch MadeSequences::made_batch(int64_t step, int64_t micro_step, Rows rows,
                                 int64_t length) const {
-  std::vector<MadeSequence> rows;
-  for (int64_t row = 0; row < size; ++row)
-    rows.push_back(make_for_training(row_dice(seed_, step, micro_step, row), length));
-  return batch_of_made(rows);
+  std::vector<MadeSequence> made;
+  for (int64_t row = rows.begin; row < rows.end; ++row)
+    made.push_back(make_for_training(row_dice(seed_, step, micro_step, row), length));
+  return batch_of_made(made);
 }
 
-Batch MadeSequences::train_batch(int64_t step, int64_t micro_step, int64_t size) const {
-  return made_batch(step, micro_step, size, length_);
+Batch MadeSequences::train_batch(int64_t step, int64_t micro_step, Rows rows) const {
+  return made_batch(step, micro_step, rows, length_);
 }
 
 int64_t MadeSequences::size(const std::string& split, int64_t) const {

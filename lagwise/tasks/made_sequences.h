@@ -22,7 +22,7 @@ class MadeSequences : public Task {
   MadeSequences(const TaskConfig& config, Spec& options);
 
   void shape(ModelConfig& config) const override;
-  Batch train_batch(int64_t step, int64_t micro_step, int64_t size) const override;
+  Batch train_batch(int64_t step, int64_t micro_step, Rows rows) const override;
   int64_t size(const std::string& split, int64_t length = 0) const override;
   Batch eval_batch(const std::string& split, int64_t begin, int64_t end,
                    int64_t length = 0) const override;
@@ -38,8 +38,7 @@ class MadeSequences : public Task {
   }
 
   /// Rows of one micro-step, of any length.
-  Batch made_batch(int64_t step, int64_t micro_step, int64_t size,
-                   int64_t length) const;
+  Batch made_batch(int64_t step, int64_t micro_step, Rows rows, int64_t length) const;
   /// Those that make an example of a split.
   data::Dice example_dice(const std::string& split, int64_t index) const;
   /// Refuses a range of examples that is not within the split.

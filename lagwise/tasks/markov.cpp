@@ -76,9 +76,9 @@ class Markov : public MadeSequences {
            static_cast<double>(std::max<int64_t>(total.count, 1));
   }
 
-  Batch train_windows(int64_t step, int64_t micro_step, int64_t size,
+  Batch train_windows(int64_t step, int64_t micro_step, Rows rows,
                       int64_t length) const override {
-    return made_batch(step, micro_step, size, length);
+    return made_batch(step, micro_step, rows, length);
   }
 
   /// The first chain of the split, which has no end.

@@ -87,22 +87,22 @@ class MusicTask : public Task {
            static_cast<double>(std::max<int64_t>(total.count, 1));
   }
 
-  Batch train_batch(int64_t step, int64_t micro_step, int64_t size) const override {
-    std::vector<std::vector<int64_t>> rows;
-    for (int64_t row = 0; row < size; ++row) {
+  Batch train_batch(int64_t step, int64_t micro_step, Rows rows) const override {
+    std::vector<std::vector<int64_t>> crops;
+    for (int64_t row = rows.begin; row < rows.end; ++row) {
       data::Dice dice = row_dice(seed_, step, micro_step, row);
       const int64_t token = pick(dice, ends_.back());
       const auto piece =
           static_cast<size_t>(std::ranges::upper_bound(ends_, token) - ends_.begin());
       const int64_t first =
           crop_start(pieces("train")[piece], starts_[piece], length_, dice);
-      rows.push_back(transposed(window("train", {piece, first, length_ + 1}), dice));
+      crops.push_back(transposed(window("train", {piece, first, length_ + 1}), dice));
     }
-    return batch_of(rows);
+    return batch_of(crops);
   }
 
   /// From the pieces that are long enough; the crops of others would end too soon.
-  Batch train_windows(int64_t step, int64_t micro_step, int64_t size,
+  Batch train_windows(int64_t step, int64_t micro_step, Rows rows,
                       int64_t length) const override {
     const data::Pieces& all = pieces("train");
     std::vector<size_t> long_enough;
@@ -115,17 +115,17 @@ class MusicTask : public Task {
     if (ends.empty())
       throw std::invalid_argument("music: no piece to train on has more than " +
                                   std::to_string(length) + " tokens");
-    std::vector<std::vector<int64_t>> rows;
-    for (int64_t row = 0; row < size; ++row) {
+    std::vector<std::vector<int64_t>> crops;
+    for (int64_t row = rows.begin; row < rows.end; ++row) {
       data::Dice dice = row_dice(seed_, step, micro_step, row);
       const int64_t token = pick(dice, ends.back());
       const size_t piece = long_enough[static_cast<size_t>(
           std::ranges::upper_bound(ends, token) - ends.begin())];
       const int64_t first =
           crop_start(all[piece], crop_starts(all[piece], length), length, dice);
-      rows.push_back(transposed(window("train", {piece, first, length + 1}), dice));
+      crops.push_back(transposed(window("train", {piece, first, length + 1}), dice));
     }
-    return batch_of(rows);
+    return batch_of(crops);
   }
 
   int64_t size(const std::string& split, int64_t length) const override {

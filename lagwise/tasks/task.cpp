@@ -23,7 +23,7 @@ std::optional<IdealLosses> Task::ideal(const std::string&, int64_t, int64_t,
   return std::nullopt;
 }
 
-Batch Task::train_windows(int64_t, int64_t, int64_t, int64_t) const {
+Batch Task::train_windows(int64_t, int64_t, Rows, int64_t) const {
   throw std::invalid_argument(
       "this task is no stream of tokens, so nothing comes before its examples; "
       "expected "

@@ -12,6 +12,7 @@
 #include "lagwise/core/spec.h"
 #include "lagwise/models/batch.h"
 #include "lagwise/models/model_config.h"
+#include "lagwise/tasks/rows.h"
 #include "lagwise/tasks/token_text.h"
 
 namespace lagwise {
@@ -42,13 +43,14 @@ class Task : public TokenText {
   virtual std::string metric() const = 0;  ///< "accuracy", "bits per byte", ...
   virtual bool higher_is_better() const { return false; }
 
-  /// The training batch of one micro-step.
-  virtual Batch train_batch(int64_t step, int64_t micro_step, int64_t size) const = 0;
+  /// Rows of the training batch of one micro-step: train_batch(step, 0, 16) is all of a
+  /// batch of sixteen.
+  virtual Batch train_batch(int64_t step, int64_t micro_step, Rows rows) const = 0;
 
   /// The same with windows of `length` tokens in place of the training length, every
   /// one whole: what training with a past reads (train/past.h). For tasks on streams;
   /// others refuse.
-  virtual Batch train_windows(int64_t step, int64_t micro_step, int64_t size,
+  virtual Batch train_windows(int64_t step, int64_t micro_step, Rows rows,
                               int64_t length) const;
 
   /// How many examples a split has (train, valid, test); std::invalid_argument lists

@@ -36,7 +36,8 @@ inline void expect_same_batch(const Batch& a, const Batch& b) {
 }
 
 /// What every task promises: batches are functions of step and micro-step; those
-/// differ; a row is the same in a larger batch; the model it shapes takes the batch.
+/// differ; a row is the same in a larger batch and in a
+/// part of one; the model it shapes takes the batch.
 inline void expect_task_keeps_its_promises(const TaskConfig& config) {
   const auto task = make_task(config), again = make_task(config);
   EXPECT_EQ(task->hash(), again->hash());
@@ -44,6 +45,10 @@ inline void expect_task_keeps_its_promises(const TaskConfig& config) {
   const Batch few = task->train_batch(5, 0, 3), many = task->train_batch(5, 0, 8);
   for (int64_t i = 0; i < 3; ++i)
     EXPECT_EQ(row_of(few.tokens, few.lengths, i), row_of(many.tokens, many.lengths, i));
+  const Batch part = task->train_batch(5, 0, Rows(2, 5));
+  for (int64_t i = 2; i < 5; ++i)
+    EXPECT_EQ(row_of(part.tokens, part.lengths, i - 2),
+              row_of(many.tokens, many.lengths, i));
   const auto differs = [&](const Batch& other) {
     return !same(many.tokens, other.tokens) || !same(many.targets, other.targets);
   };

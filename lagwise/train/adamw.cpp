@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
@@ -117,6 +118,27 @@ void AdamW::update(const TrainConfig& config, int64_t step, double lr,
 
 void AdamW::forget_gradients() {
   for (auto& [name, tensor] : parameters_) tensor.mutable_grad() = at::Tensor();
+}
+
+at::Tensor AdamW::flat_gradient() const {
+  at::Tensor flat = at::zeros({numbers()}, at::kFloat);
+  int64_t begin = 0;
+  for (const auto& [name, tensor] : parameters_) {
+    if (tensor.grad().defined())
+      flat.narrow(0, begin, tensor.numel()).copy_(tensor.grad().reshape({-1}));
+    begin += tensor.numel();
+  }
+  return flat;
+}
+
+void AdamW::set_gradient(const at::Tensor& flat) {
+  int64_t begin = 0;
+  for (auto& [name, tensor] : parameters_) {
+    if (tensor.grad().defined())
+      tensor.mutable_grad() =
+          flat.narrow(0, begin, tensor.numel()).view(tensor.sizes());
+    begin += tensor.numel();
+  }
 }
 
 std::vector<NamedTensor> AdamW::state() const {

@@ -42,6 +42,11 @@ class AdamW {
 
   void forget_gradients();
 
+  /// All gradients one after another, [numbers()], 0 where a parameter has none.
+  at::Tensor flat_gradient() const;
+  /// The way back, for those parameters that have a gradient. Keeps `flat`.
+  void set_gradient(const at::Tensor& flat);
+
   /// NAME.exp_avg and NAME.exp_avg_sq, whose memory is the optimiser's own.
   std::vector<NamedTensor> state() const;
 

@@ -9,34 +9,61 @@
 
 #include "lagwise/models/model.h"
 #include "lagwise/train/evaluation_mode.h"
+#include "lagwise/train/team.h"
 
 namespace lagwise {
+namespace {
+
+/// The sum over batches, in their order, of what processes found of each, [W, batches, 3]:
+/// those who did not look at a batch have zeros there, which change nothing.
+Loss total_of(const at::Tensor& found) {
+  const auto numbers = found.accessor<double, 3>();
+  double sum = 0;
+  Loss total;
+  for (int64_t i = 0; i < found.size(1); ++i) {
+    double of_batch = 0;
+    for (int64_t rank = 0; rank < found.size(0); ++rank) {
+      of_batch += numbers[rank][i][0];
+      total.count += static_cast<int64_t>(numbers[rank][i][1]);
+      total.right += static_cast<int64_t>(numbers[rank][i][2]);
+    }
+    sum += of_batch;
+  }
+  total.sum = at::zeros({}, at::kDouble).fill_(sum);
+  return total;
+}
+
+}  // namespace
+
 Evaluation evaluate(Model& model, const Task& task, const Draw& draw,
                     const std::string& split, int64_t examples, int64_t batch,
-                    const std::function<void(double)>& progress, int64_t length) {
+                    const std::function<void(double)>& progress, int64_t length,
+                    const Team* team) {
   const c10::NoGradGuard no_graph;
   const EvaluationMode no_dropout(model);
   const int64_t size = task.size(split, length);
   const int64_t end = examples > 0 ? std::min(examples, size) : size;
   if (end < 1) throw std::invalid_argument("the split '" + split + "' has no examples");
 
-  Loss total;
-  double sum = 0;
   // Batches lie spread over the split, the last one at its end: the first of a file are
   // no fair sample where examples are sorted, as the folders neg and pos are.
   const int64_t batches = (end + batch - 1) / batch;
-  for (int64_t i = 0; i < batches; ++i) {
+  const int64_t us = team ? team->group() : 0, step = team ? team->groups() : 1;
+  at::Tensor mine = at::zeros({batches, 3}, at::kDouble);  // sum, count, right of each
+  for (int64_t i = us; i < batches; i += step) {
     const int64_t rows = std::min(batch, end - i * batch);
     const int64_t begin =
         i * batch + (size - end) * i / std::max<int64_t>(batches - 1, 1);
+    const Batch whole = task.eval_batch(split, begin, begin + rows, length);
     const Loss loss =
-        model.loss(task.eval_batch(split, begin, begin + rows, length), draw);
-    sum += loss.sum.item<double>();
-    total.count += loss.count;
-    total.right += loss.right;
+        model.loss(team ? team->part(whole, model.config().patch) : whole, draw);
+    double* const row = mine.data_ptr<double>() + 3 * i;
+    row[0] = loss.sum.item<double>();
+    row[1] = static_cast<double>(loss.count), row[2] = static_cast<double>(loss.right);
     if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(batches));
   }
-  total.sum = at::zeros({}, at::kDouble).fill_(sum);
+  const Loss total = total_of(team ? team->gather(mine) : mine.unsqueeze(0));
+  const double sum = total.sum.item<double>();
 
   Evaluation found;
   found.split = split, found.metric = task.metric();

@@ -12,6 +12,7 @@
 namespace lagwise {
 
 class Model;
+class Team;
 
 /// The metric of a task on a split.
 struct Evaluation {
@@ -24,10 +25,11 @@ struct Evaluation {
 
 /// Judges `model` on `examples` (0: all) spread over a split, `batch` at a time, of
 /// `length` tokens (0: that of training). `progress` is called with the fraction done.
+/// A `team` shares out the batches, and all of it find the same, whatever its size.
 Evaluation evaluate(Model& model, const Task& task, const Draw& draw,
                     const std::string& split, int64_t examples = 0, int64_t batch = 16,
                     const std::function<void(double)>& progress = {},
-                    int64_t length = 0);
+                    int64_t length = 0, const Team* team = nullptr);
 
 /// The metric of a task at several lengths (Task::judged_by_length).
 struct MetricByLength {

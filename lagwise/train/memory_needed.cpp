@@ -30,8 +30,11 @@ double least_bytes(const Recipe& recipe, const ModelConfig& model) {
   const double block = 2 * dim * heads * head_rows + 2 * dim * inner;
   const auto names = static_cast<double>(model.patch > 1 ? 0 : model.vocabulary);
   const double parameters = names * dim + static_cast<double>(model.layers) * block;
-  const double rows = static_cast<double>(recipe.train.batch) *
-                      static_cast<double>(model.length) *
+  // Leaves are computed one after another, and a group of processes shares the columns.
+  const double rows = static_cast<double>(recipe.train.batch) /
+                      static_cast<double>(recipe.train.leaves) *
+                      static_cast<double>(model.length) /
+                      static_cast<double>(recipe.train.sequence_ranks) *
                       static_cast<double>(model.layers);
   return kNumber * (4 * parameters + rows * dim);
 }

@@ -164,8 +164,8 @@ std::string refused(const std::string& encoding, const std::string& attention,
   const auto model = make_model(short_model(encoding, attention));
   struct Windows : LetterStream {
     using LetterStream::LetterStream;
-    Batch train_windows(int64_t, int64_t, int64_t size, int64_t length) const override {
-      return eval_batch("train", 0, size, length);
+    Batch train_windows(int64_t, int64_t, Rows rows, int64_t length) const override {
+      return eval_batch("train", rows.begin, rows.end, length);
     }
   };
   const Windows task(tokens);

@@ -13,6 +13,8 @@ struct TrainConfig {
   int64_t steps = 1000;
   int64_t batch = 16;      ///< examples of a micro-step
   int64_t accumulate = 1;  ///< micro-steps of a step
+  int64_t leaves = 1;      ///< slices of a batch whose gradients are summed as a tree
+  int64_t sequence_ranks = 1;  ///< processes that share the columns of a row
   double lr = 3e-3;
   std::string schedule = "cosine";  ///< cosine, inverse_root, constant
   int64_t warmup = 100;             ///< steps

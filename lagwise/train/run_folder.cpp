@@ -54,6 +54,10 @@ bool is_being_trained(const std::string& path) {
   return held;
 }
 
+std::string default_run_folder(const std::string& recipe) {
+  return (fs::path("runs") / fs::path(recipe).stem()).string();
+}
+
 std::string run_file(const std::string& folder, const std::string& name) {
   return (fs::path(folder) / name).string();
 }
@@ -69,6 +73,8 @@ std::vector<std::string> forbidden_changes(const Recipe& begun, const Recipe& no
                                    "train.checkpoint_every", "train.log_every"};
   if (now.train.schedule != "cosine") free.emplace_back("train.steps");
   if (now.train.threads == 0) free.emplace_back("train.threads");
+  // Sums over the columns of a row are another order of the same sum.
+  free.emplace_back("train.sequence_ranks");
   std::vector<std::string> changes;
   for (const RecipeField& field : recipe_fields()) {
     if (std::find(free.begin(), free.end(), field.key) != free.end()) continue;

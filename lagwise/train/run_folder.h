@@ -24,6 +24,9 @@ class RunFolder {
 /// Whether somebody trains in a folder at this moment. Changes nothing.
 bool is_being_trained(const std::string& path);
 
+/// Where a recipe's run goes unless somebody says otherwise: runs/ and its name.
+std::string default_run_folder(const std::string& recipe);
+
 /// The path of a file of a run.
 std::string run_file(const std::string& folder, const std::string& name);
 

@@ -21,8 +21,8 @@ class LetterStream : public Task {
 
   void shape(ModelConfig& config) const override { config.vocabulary = 11; }
   std::string metric() const override { return "nats"; }
-  Batch train_batch(int64_t, int64_t, int64_t size) const override {
-    return eval_batch("valid", 0, size);
+  Batch train_batch(int64_t, int64_t, Rows rows) const override {
+    return eval_batch("valid", rows.begin, rows.end);
   }
   int64_t size(const std::string&, int64_t length) const override {
     return (tokens_.size(1) - 1) / wanted(length);

@@ -26,12 +26,14 @@ class CountingTask : public Task {
     config.model = "decoder_lm", config.vocabulary = kLetters;
   }
   std::string metric() const override { return "nats per token"; }
-  Batch train_batch(int64_t step, int64_t micro_step, int64_t size) const override {
-    return batch(Noise(config_.seed, 100, step, micro_step), 0, size, config_.length);
+  Batch train_batch(int64_t step, int64_t micro_step, Rows rows) const override {
+    return batch(Noise(config_.seed, 100, step, micro_step), rows.begin, rows.end,
+                 config_.length);
   }
-  Batch train_windows(int64_t step, int64_t micro_step, int64_t size,
+  Batch train_windows(int64_t step, int64_t micro_step, Rows rows,
                       int64_t length) const override {
-    return batch(Noise(config_.seed, 100, step, micro_step), 0, size, length);
+    return batch(Noise(config_.seed, 100, step, micro_step), rows.begin, rows.end,
+                 length);
   }
   int64_t size(const std::string&, int64_t = 0) const override { return examples_; }
   Batch eval_batch(const std::string& split, int64_t begin, int64_t end,

@@ -14,9 +14,8 @@
 #include "lagwise/core/errors.h"
 #include "lagwise/core/machine.h"
 #include "lagwise/data/formats/fnv1a.h"
+#include "lagwise/dist/lost_peer.h"
 #include "lagwise/models/model.h"
-#include "lagwise/ops/precision.h"
-#include "lagwise/ops/recompute.h"
 #include "lagwise/train/evaluation_mode.h"
 #include "lagwise/train/first_nonfinite.h"
 #include "lagwise/train/memory_needed.h"
@@ -26,16 +25,7 @@
 namespace lagwise {
 namespace {
 
-/// Real tokens, those of the source too. `patch` numbers of a picture are one token.
-int64_t tokens_of(const Batch& batch, int64_t patch) {
-  const auto count = [](const at::Tensor& tokens, const at::Tensor& lengths) {
-    if (!tokens.defined()) return int64_t{0};
-    return lengths.defined() ? lengths.sum().item<int64_t>() : tokens.numel();
-  };
-  return (count(batch.tokens, batch.lengths) +
-          count(batch.source, batch.source_lengths)) /
-         patch;
-}
+constexpr int64_t kCompareEvery = 100;  // steps, after which parameters are compared
 
 int64_t peak_bytes() {
   rusage usage = {};
@@ -48,26 +38,57 @@ int64_t peak_bytes() {
 Trainer::Trainer(const Recipe& recipe, const std::string& folder,
                  TrainerOptions options)
     : recipe_(recipe),
-      past_(recipe.train.past),
       options_(std::move(options)),
+      team_(recipe.train, options_.peers, options_.columns),
       path_(folder),
       checkpoints_(folder, options_.calls) {
-  if (!options_.fresh) check_same_recipe();
+  if (team_.first() && !options_.fresh) check_same_recipe();
   task_ = make_task(recipe_.data);
   state_.model = completed_model(recipe_, *task_);
   state_.words = task_->words();
   state_.data_hash = task_->hash();
   has_valid_ = has_examples(*task_, "valid");
-  state_.threads = recipe_.train.threads > 0 ? recipe_.train.threads : usable_cores();
+  team_.expect_same(state_.data_hash, "data (data.path)");
+  team_.expect_same(data::fnv1a(data::bytes_of(recipe_text(recipe_))), "recipe");
+  state_.threads = recipe_.train.threads > 0
+                       ? recipe_.train.threads
+                       : std::max<int64_t>(1, usable_cores() / options_.ranks_here);
   check_memory(recipe_, state_.model);
   model_ = make_model(state_.model);
   rehearse();
   optimiser_ = std::make_unique<AdamW>(trained_parameters(*model_));
-  folder_ = std::make_unique<RunFolder>(path_);
-  if (options_.fresh) forget_run(path_);
-  check_same_recipe();  // now that nobody else writes it
-  resume();
+  gradients_ =
+      std::make_unique<Gradients>(recipe_, team_, *task_, *model_, *optimiser_);
+  if (team_.first()) {
+    folder_ = std::make_unique<RunFolder>(path_);
+    if (options_.fresh) forget_run(path_);
+    check_same_recipe();  // now that nobody else writes it
+    resume();
+  }
+  share_state();
   pin_threads(state_.threads);
+}
+
+/// Everybody goes on from where rank 0 does.
+void Trainer::share_state() {
+  if (team_.alone()) return;
+  std::string state = team_.first() ? state_text(state_) : "";
+  team_.share(state);
+  double done = team_.first() && finished() ? 1 : 0,
+         saved = static_cast<double>(saved_);
+  team_.share(done), team_.share(saved);
+  done_ = done != 0, saved_ = static_cast<int64_t>(saved);
+  if (!team_.first()) {
+    const int64_t threads = state_.threads;
+    state_ = parse_state("the state of rank 0", state);
+    state_.threads = threads;
+  }
+  const c10::NoGradGuard no_graph;
+  for (const auto& tensors : {optimiser_->parameters(), optimiser_->state()})
+    for (const NamedTensor& one : tensors) {
+      at::Tensor same = one.tensor.detach();
+      team_.share_(same);
+    }
 }
 
 /// One example, once, before anything is written: what cannot be computed at all (a
@@ -76,8 +97,9 @@ void Trainer::rehearse() const {
   const c10::NoGradGuard no_graph;
   const EvaluationMode no_dropout(*model_);
   const Draw draw{recipe_.train.seed, 0};
-  model_->loss(task_->train_batch(0, 0, 1), draw);
-  check_past(*model_, *task_, past_, recipe_.data.length, draw);
+  model_->loss(team_.part(task_->train_batch(0, 0, 1), state_.model.patch), draw);
+  check_past(*model_, *task_, PastMultiples(recipe_.train.past), recipe_.data.length,
+             draw);
 }
 
 void Trainer::check_same_recipe() const {
@@ -112,12 +134,16 @@ void Trainer::resume() {
                         data::hash_text(state_.data_hash));
   checkpoints_.read_model(saved.step, optimiser_->parameters());
   checkpoints_.read_optimiser(saved.step, *optimiser_);
-  if (recipe_.train.threads > 0) saved.threads = recipe_.train.threads;
+  // Where processes may come and go, the machines of today say how many threads.
+  if (recipe_.train.threads > 0 || recipe_.train.leaves > 1)
+    saved.threads = state_.threads;
   saved.model = state_.model;
   state_ = std::move(saved);
+  saved_ = state_.step;
 }
 
 bool Trainer::finished() const {
+  if (!team_.first()) return done_;
   return state_.step >= recipe_.train.steps &&
          ended_at(run_file(path_, "metrics.jsonl"), state_.step);
 }
@@ -126,6 +152,7 @@ void Trainer::describe() const {
   nlohmann::ordered_json json;
   for (const auto& [name, value] : options_.facts) json[name] = value;
   json["threads"] = state_.threads;
+  if (!team_.alone()) json["ranks"] = team_.size(), json["hosts"] = options_.hosts;
   json["parameters"] = optimiser_->numbers();
   json["data_hash"] = data::hash_text(state_.data_hash);
   json["model"] = nlohmann::ordered_json::parse(model_config_text(state_.model));
@@ -134,17 +161,31 @@ void Trainer::describe() const {
 
 void Trainer::run(TrainListener& listener) {
   if (finished()) return;
+  try {
+    train_all(listener);
+  } catch (const dist::LostPeer& lost) {
+    throw dist::LostPeer(lost, lost.who() + " was lost at step " +
+                                   std::to_string(state_.step + 1) + " (" + lost.why() +
+                                   "); newest checkpoint " + newest_checkpoint() +
+                                   "; the same command goes on");
+  }
+}
+
+void Trainer::train_all(TrainListener& listener) {
   state_.recipe = recipe_text(recipe_);
-  data::replace_file(run_file(path_, "recipe.toml"), state_.recipe);
-  describe();
-  metrics_ = std::make_unique<Metrics>(run_file(path_, "metrics.jsonl"), state_.step,
-                                       state_.judged);
+  if (team_.first()) {
+    data::replace_file(run_file(path_, "recipe.toml"), state_.recipe);
+    describe();
+    metrics_ = std::make_unique<Metrics>(run_file(path_, "metrics.jsonl"), state_.step,
+                                         state_.judged);
+  }
   listener.starts(state_.step, optimiser_->numbers(), state_.threads);
   say_what_is_odd(listener);
-  // Those newer than ours are damaged, and in the way.
-  std::vector<int64_t> whole = checkpoints_.steps();
-  std::erase_if(whole, [&](int64_t step) { return step > state_.step; });
-  checkpoints_.prune(whole);
+  if (team_.first()) {  // those newer than ours are damaged, and in the way
+    std::vector<int64_t> whole = checkpoints_.steps();
+    std::erase_if(whole, [&](int64_t step) { return step > state_.step; });
+    checkpoints_.prune(whole);
+  }
   model_->train();
   if (!state_.judged) {  // killed in the evaluation
     evaluate_now(listener);
@@ -154,6 +195,7 @@ void Trainer::run(TrainListener& listener) {
     if (!train_step()) interrupt(listener);
     finish_step(listener);
   }
+  if (!team_.first()) return;
   metrics_->add_end(state_.step, state_.seconds, peak_bytes());
   metrics_->sync();
 }
@@ -164,55 +206,13 @@ void Trainer::say_what_is_odd(TrainListener& listener) const {
   if (!has_valid_) listener.noted("the data has no split valid: nothing is evaluated");
 }
 
-/// The batch of a micro-step, with `past` tokens before each of its windows.
-Batch Trainer::next_batch(const Draw& draw, int64_t past) const {
-  if (past == 0)
-    return task_->train_batch(draw.step, draw.micro_step, recipe_.train.batch);
-  return task_->train_windows(draw.step, draw.micro_step, recipe_.train.batch,
-                              past + recipe_.data.length);
-}
-
-/// The loss that is trained on, in the precision of the recipe. Evaluation is in f32.
-Loss Trainer::loss_of(const Batch& batch, int64_t past, const Draw& draw) const {
-  const ops::WithPrecision here(
-      recipe_.train.precision == "bf16" ? ops::Precision::bf16 : ops::Precision::full);
-  const ops::WithRecompute less(recipe_.train.recompute);
-  return past == 0 ? model_->loss(batch, draw)
-                   : loss_after_past(*model_, batch, recipe_.data.length, draw);
-}
-
-/// The gradients of the sum of losses over all micro-steps.
-bool Trainer::gather(Gradient& gradient) {
-  optimiser_->forget_gradients();
-  Draw draw{recipe_.train.seed, state_.step};
-  Batch batch;
-  const auto check = [&](double number, const char* what) {
-    if (!std::isfinite(number)) diverge(what, first_nonfinite(*model_, batch, draw));
-  };
-  for (; draw.micro_step < recipe_.train.accumulate; ++draw.micro_step) {
-    if (stopped()) return false;
-    const int64_t past = past_.multiple(draw) * recipe_.data.length;
-    batch = next_batch(draw, past);
-    const Loss loss = loss_of(batch, past, draw);
-    gradient.loss += loss.sum.item<double>();
-    check(gradient.loss, "the loss");
-    loss.sum.backward();
-    gradient.targets += loss.count;
-    const int64_t read = past * batch.tokens.size(0);
-    gradient.read += read;
-    gradient.tokens += tokens_of(batch, state_.model.patch) - read;
-  }
-  gradient.targets = std::max<int64_t>(gradient.targets, 1);
-  gradient.norm = optimiser_->gradient_norm() / static_cast<double>(gradient.targets);
-  check(gradient.norm, "the gradient");
-  return true;
-}
-
 bool Trainer::train_step() {
   const TrainConfig& config = recipe_.train;
   const auto begin = Clock::now();
-  Gradient gradient;
-  if (!gather(gradient)) return false;
+  const StepGradient gradient = gradients_->gather(
+      state_.step, options_.stop ? options_.stop : [] { return false; });
+  if (gradient.stop) return false;
+  if (!gradient.wrong.empty()) diverge(gradient.wrong, gradient.where);
   // The mean over targets, and the clip, as one factor.
   const bool clip = config.clip > 0 && gradient.norm > config.clip;
   const double scale = (clip ? config.clip / gradient.norm : 1.0) /
@@ -247,6 +247,7 @@ void Trainer::finish_step(TrainListener& listener) {
   const auto due = [&](int64_t every) {
     return last || (every > 0 && state_.step % every == 0);
   };
+  if (state_.step % kCompareEvery == 0) check_parameters();
   listener.stepped(line_);
   if (due(config.log_every)) write_line(listener);
   state_.judged = !(has_valid_ && due(config.eval_every));
@@ -255,41 +256,59 @@ void Trainer::finish_step(TrainListener& listener) {
     if (!state_.judged) evaluate_now(listener);
     prune();
   }
-  if (stopped() && !last) interrupt(listener);
+  if (team_.alone() && stopped() && !last) interrupt(listener);
+}
+
+/// Those who do the same steps must have the same numbers. Where they do not, machines
+/// compute differently, or memory is broken.
+void Trainer::check_parameters() const {
+  if (team_.alone()) return;
+  uint64_t hash = data::kFnv1aStart;
+  for (const auto& [name, tensor] : optimiser_->parameters())
+    hash = data::fnv1a(
+        {static_cast<const uint8_t*>(tensor.data_ptr()), tensor.nbytes()}, hash);
+  team_.expect_same(hash,
+                    "set of parameters after step " + std::to_string(state_.step));
 }
 
 void Trainer::write_line(TrainListener& listener) {
-  metrics_->add(line_);
+  if (team_.first()) metrics_->add(line_);
   state_.pending = {};
   listener.logged(line_);
 }
 
 /// Of the step that was just saved.
 void Trainer::evaluate_now(TrainListener& listener) {
-  const Evaluation found =
-      evaluate(*model_, *task_, {recipe_.train.seed, state_.step}, "valid",
-               recipe_.train.eval_examples, recipe_.train.batch,
-               [&](double fraction) { listener.evaluating(fraction); });
+  const Evaluation found = evaluate(
+      *model_, *task_, {recipe_.train.seed, state_.step}, "valid",
+      recipe_.train.eval_examples, recipe_.train.batch,
+      [&](double fraction) { listener.evaluating(fraction); }, 0, &team_);
   if (!std::isfinite(found.loss)) {
-    std::vector<int64_t> good = checkpoints_.steps();
-    std::erase(good, state_.step);
-    checkpoints_.prune(good);
+    if (team_.first()) {
+      std::vector<int64_t> good = checkpoints_.steps();
+      std::erase(good, state_.step);
+      checkpoints_.prune(good);
+    }
     diverge("the loss on the split valid", nonfinite_among(optimiser_->parameters()));
   }
   const bool better =
       !state_.best || (task_->higher_is_better() ? found.value > state_.best->value
                                                  : found.value < state_.best->value);
   if (better) state_.best = {state_.step, found.value};
-  metrics_->add(state_.step, found);
-  metrics_->sync();
   state_.judged = true;
-  checkpoints_.update(state_);
+  if (team_.first()) {
+    metrics_->add(state_.step, found);
+    metrics_->sync();
+    checkpoints_.update(state_);
+  }
   listener.evaluated(state_.step, found, better);
 }
 
 void Trainer::save(TrainListener& listener) {
   const std::string bad = nonfinite_among(optimiser_->parameters());
   if (!bad.empty()) diverge("a parameter", "in " + bad);
+  saved_ = state_.step;
+  if (!team_.first()) return;
   metrics_->sync();
   const std::vector<int64_t> before = checkpoints_.steps();
   try {
@@ -306,7 +325,7 @@ void Trainer::save(TrainListener& listener) {
 /// All but the newest and the best go.
 void Trainer::prune() {
   const std::vector<int64_t> steps = checkpoints_.steps();
-  if (steps.empty()) return;
+  if (steps.empty() || !team_.first()) return;
   std::vector<int64_t> keep = {steps.back()};
   if (state_.best) keep.push_back(state_.best->step);
   checkpoints_.prune(keep);
@@ -314,15 +333,23 @@ void Trainer::prune() {
 
 void Trainer::diverge(const std::string& what, const std::string& where) const {
   try {
-    metrics_->add_divergence(state_.step + 1, what + " is not finite");
+    if (team_.first())
+      metrics_->add_divergence(state_.step + 1, what + " is not finite");
   } catch (const std::runtime_error&) {  // a full disk: what follows matters more
   }
-  const std::vector<int64_t> steps = checkpoints_.steps();
   throw Diverged(what + " is not finite at step " + std::to_string(state_.step + 1) +
                  (where.empty() ? "" : ", first " + where) +
-                 "; last good checkpoint: " +
-                 (steps.empty() ? "none" : checkpoints_.folder(steps.back())) +
+                 "; last good checkpoint: " + newest_checkpoint() +
                  "; a smaller train.lr or train.clip may help");
+}
+
+std::string Trainer::newest_checkpoint() const {
+  int64_t newest = saved_;
+  if (team_.first()) {
+    const std::vector<int64_t> steps = checkpoints_.steps();
+    newest = steps.empty() ? -1 : steps.back();
+  }
+  return newest < 0 ? "none" : checkpoints_.folder(newest);
 }
 
 void Trainer::interrupt(TrainListener& listener) {

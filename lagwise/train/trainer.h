@@ -8,9 +8,10 @@
 
 #include "lagwise/train/checkpoint.h"
 #include "lagwise/train/evaluation.h"
+#include "lagwise/train/gradients.h"
 #include "lagwise/train/metrics.h"
-#include "lagwise/train/past.h"
 #include "lagwise/train/run_folder.h"
+#include "lagwise/train/team.h"
 
 namespace lagwise {
 
@@ -35,12 +36,22 @@ struct TrainerOptions {
   std::function<bool()> stop = {};  ///< true: training is to save and stop
   bool fresh = false;  ///< forgets the run that is there, once all else is right
   data::FileCalls calls = {};  ///< through which checkpoints are written
+
+  // Where several processes train one run (train/team.h).
+  const ops::Peers* peers = nullptr;    ///< all of them
+  const ops::Peers* columns = nullptr;  ///< those who share the columns of our rows
+  std::vector<std::string> hosts = {};  ///< of each rank
+  int64_t ranks_here = 1;               ///< on this host, which share its cores
 };
 
 /// Trains a model in a run's folder (docs/runs.md), from the start or from the newest
 /// checkpoint there: stopped at any moment in any way and started again, a run ends
 /// with the same bits as one that never stopped. That rests on each step being a
 /// function of the parameters, the optimiser's state and the step's number alone.
+///
+/// Several processes may do so together, with the same bits as one (train/team.h). Rank
+/// 0 alone touches the folder; the others have from it what it read there. A process that
+/// is gone is a dist::LostPeer that names it, the step and the newest checkpoint.
 ///
 /// A checkpoint that is damaged is passed over where an older one is whole. Data
 /// without a split valid trains without evaluating.
@@ -68,18 +79,12 @@ class Trainer {
   void rehearse() const;
   void say_what_is_odd(TrainListener& listener) const;
   void resume();
+  void share_state();
   void describe() const;
 
-  struct Gradient {  // of one step
-    double loss = 0;
-    int64_t targets = 0, tokens = 0;
-    int64_t read = 0;  // tokens of the past
-    double norm = 0;
-  };
-  Batch next_batch(const Draw& draw, int64_t past) const;
-  Loss loss_of(const Batch& batch, int64_t past, const Draw& draw) const;
-  bool gather(Gradient& gradient);  // false: stopped on the way
-  bool train_step();                // the same
+  void train_all(TrainListener& listener);
+  bool train_step();  // false: stopped on the way
+  void check_parameters() const;
   void finish_step(TrainListener& listener);
   void write_line(TrainListener& listener);
   void evaluate_now(TrainListener& listener);
@@ -88,20 +93,24 @@ class Trainer {
   [[noreturn]] void diverge(const std::string& what, const std::string& where) const;
   [[noreturn]] void interrupt(TrainListener& listener);
   bool stopped() const { return options_.stop && options_.stop(); }
+  std::string newest_checkpoint() const;
 
   Recipe recipe_;
-  PastMultiples past_;
   TrainerOptions options_;
+  Team team_;
   std::string path_;
   std::unique_ptr<RunFolder> folder_;  // locked
   std::unique_ptr<Task> task_;
   std::shared_ptr<Model> model_;
   std::unique_ptr<AdamW> optimiser_;
+  std::unique_ptr<Gradients> gradients_;
   std::unique_ptr<Metrics> metrics_;
   Checkpoints checkpoints_;
   TrainerState state_;
   TrainingLine line_;  // of the last step
   bool has_valid_ = false;
+  bool done_ = false;   // of ranks that do not see the folder: what rank 0 found there
+  int64_t saved_ = -1;  // the step of the newest checkpoint; -1: none
   std::vector<std::string> passed_over_;  // what is wrong with newer checkpoints
 };
 

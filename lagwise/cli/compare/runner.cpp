@@ -144,6 +144,8 @@ std::vector<std::string> CompareRunner::train_words(const GridCell& cell,
   }
   std::vector<std::string> words = cell.train_words(request_, seed, threads);
   if (anew) words.emplace_back("--fresh");
+  if (options_.processes > 1)
+    words.insert(words.begin(), {"launch", "-n", std::to_string(options_.processes)});
   return words;
 }
 

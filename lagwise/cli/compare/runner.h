@@ -14,10 +14,11 @@
 namespace lagwise::cli {
 
 struct RunnerOptions {
-  double minutes = 60;  ///< of all commands together
-  int64_t jobs = 1;     ///< runs side by side
-  int64_t threads = 0;  ///< of each; 0: as the recipe says
-  std::string lengths;  ///< of `lagwise eval`
+  double minutes = 60;    ///< of all commands together
+  int64_t jobs = 1;       ///< runs side by side
+  int64_t processes = 1;  ///< that train each run (`lagwise launch`)
+  int64_t threads = 0;    ///< of each; 0: as the recipe says
+  std::string lengths;    ///< of `lagwise eval`
   int64_t windows = 64, examples = 0;
   int64_t decoded = 256;  ///< tokens by which decoding is timed
   std::function<void(const std::string&)> say = [](const std::string&) {};
