@@ -7,7 +7,7 @@ import sys
 import tree
 
 ARROWS = ["core", "kernels", "ops", ("encodings", "attention"), "nn", "models", "tasks",
-          "train", "study", "cli"]
+          "train", ("study", "bindings"), "cli"]
 SIDE = {"data": {"core"}, "report": {"core"}, "runtime": {"core", "kernels", "data"}}
 SIDE_OPENS_TO = {"data": "tasks", "report": "tasks", "runtime": "train"}  # first layer that may use it
 TORCH_FREE = {"core", "kernels", "data", "report", "runtime"}

@@ -54,6 +54,16 @@ void KeyValueCache::keep_last(int64_t rows) {
   first_ += drop, length_ -= drop, dropped_ += drop;
 }
 
+KeyValueCache KeyValueCache::copied() const {
+  KeyValueCache copy = *this;
+  if (k_.defined()) copy.k_ = k_.clone(), copy.v_ = v_.clone();
+  return copy;
+}
+
+void KeyValueCache::reorder(const at::Tensor& order) {
+  if (k_.defined()) k_ = k_.index_select(0, order), v_ = v_.index_select(0, order);
+}
+
 void KeyValueCache::append(const at::Tensor& k, const at::Tensor& v) {
   if (k.dim() != 4) refuse("k [B, H, n, D]", k);
   if (v.dim() != 4 || v.size(0) != k.size(0) || v.size(1) != k.size(1) ||

@@ -26,6 +26,12 @@ class KeyValueCache {
   /// Forgets all but the last `rows` tokens.
   void keep_last(int64_t rows);
 
+  /// The same rows in memory of its own: what is appended to one, the other lacks.
+  KeyValueCache copied() const;
+
+  /// Sequence b becomes what sequence order[b] was, int64 [B].
+  void reorder(const at::Tensor& order);
+
   int64_t length() const { return length_; }           ///< tokens kept
   int64_t seen() const { return dropped_ + length_; }  ///< and forgotten ones
   at::Tensor keys() const;                             ///< [B, H, length, D], a view

@@ -39,6 +39,19 @@ struct ExactPast {
 struct ExactMemory : MixerState {
   std::vector<ExactPast> pasts;
   at::Tensor key_lengths;  // [B] in cross attention
+
+  void reorder(const at::Tensor& order) override {
+    if (key_lengths.defined()) key_lengths = key_lengths.index_select(0, order);
+    if (of_whole_batch) {
+      for (ExactPast& past : pasts) past.rows.reorder(order);
+      return;
+    }
+    pasts = reordered(pasts, order, [](const ExactPast& past) {
+      return ExactPast{past.rows.copied(), past.gates};
+    });
+  }
+
+  bool of_whole_batch = false;  // in cross attention
   int64_t bytes() const override {
     size_t sum = 0;
     for (const ExactPast& past : pasts) {
@@ -103,6 +116,8 @@ class ExactMixer : public Mixer {
 
   MemoryOptions memory() const override { return memory_; }
 
+  bool draws() const override { return encoding_->traits().stochastic; }
+
   at::Tensor mix(const HeadRows& rows, const Pass& pass) const override {
     const Encoded x = encode_rows(*encoding_, rows.q, rows.k, layer_, pass);
     if (pass.key_lengths.defined()) return mix_each(x, rows.v, pass);
@@ -153,6 +168,7 @@ class ExactMixer : public Mixer {
     memory->pasts[0].rows.append(
         encode_rows(*encoding_, k.narrow(2, 0, 0), k, layer_, pass).k, v);
     memory->key_lengths = pass.key_lengths;
+    memory->of_whole_batch = true;
     return memory;
   }
 

@@ -40,6 +40,17 @@ struct LinearMemory : MixerState {
     at::Tensor log_scale;  // [1, H, length], of features that have one
   };
   std::vector<Past> pasts;
+  bool by_lag = false;
+
+  void reorder(const at::Tensor& order) override {
+    for (at::Tensor* x : {&state.s, &state.z, &state.m, &k, &v, &key_lengths})
+      if (x->defined()) *x = x->index_select(0, order);
+    pasts = reordered(pasts, order, [](const Past& past) {
+      return Past{past.rows.copied(), past.log_scale};
+    });
+  }
+
+  ops::LinearState* constant_size() override { return by_lag ? nullptr : &state; }
 
   int64_t bytes() const override {
     int64_t sum = 0;
@@ -116,6 +127,13 @@ class LinearMixer : public Mixer {
     return attention_.output_norm().before_layer();
   }
 
+  bool draws() const override {
+    return encoding_->traits().stochastic ||
+           attention_.map()
+               .directions({}, place_.layer, place_.shape.dim, at::kFloat)
+               .defined();
+  }
+
   at::Tensor mix(const HeadRows& rows, const Pass& pass) const override {
     const Joined x = join(rows, pass);
     if (!by_lag()) return attention_.attend(x.inputs);
@@ -139,7 +157,9 @@ class LinearMixer : public Mixer {
   }
 
   std::unique_ptr<MixerState> start(int64_t) const override {
-    return std::make_unique<LinearMemory>();
+    auto memory = std::make_unique<LinearMemory>();
+    memory->by_lag = by_lag();
+    return memory;
   }
 
   at::Tensor extend(MixerState& state, const HeadRows& rows,

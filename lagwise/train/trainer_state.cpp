@@ -106,6 +106,12 @@ std::string model_config_text(const ModelConfig& config) {
   return model_json(config).dump();
 }
 
+ModelConfig parse_model_config(const std::string& file, const std::string& text) {
+  const Json json =
+      data::parse_strict_json(file, 0, data::bytes_of(text), {.fractions = true});
+  return read_model(Reader(file, json));
+}
+
 std::string state_text(const TrainerState& state) {
   Ordered json = {{"step", state.step}, {"best", nullptr}};
   if (state.best)

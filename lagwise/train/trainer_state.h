@@ -56,4 +56,7 @@ TrainerState parse_state(const std::string& file, const std::string& text);
 /// A model's config as JSON, one line: in state.json and run.json.
 std::string model_config_text(const ModelConfig& config);
 
+/// The way back; `file` stands for where the text is from in messages.
+ModelConfig parse_model_config(const std::string& file, const std::string& text);
+
 }  // namespace lagwise

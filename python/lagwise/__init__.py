@@ -28,3 +28,14 @@ def _library():
 
 torch.ops.load_library(_library())
 ops = torch.ops.lagwise
+
+from .attention import Attention, ExactAttention, LinearAttention, attention  # noqa: E402
+from .encodings import Encoded, Encoding, encoding  # noqa: E402
+from .models import Decoder, Model, load, save  # noqa: E402
+from .multihead import LayerState, MultiheadAttention  # noqa: E402
+from .states import KeyValueCache, LinearState  # noqa: E402
+
+__all__ = [
+    "Attention", "Decoder", "Encoded", "Encoding", "ExactAttention", "KeyValueCache",
+    "LayerState", "LinearAttention", "LinearState", "Model", "MultiheadAttention", "attention",
+    "encoding", "load", "ops", "save"]
