@@ -6,6 +6,14 @@ from typing import Iterable, List, Tuple
 from torch import Tensor, nn
 
 
+class Folder(nn.Module):
+    """Parameters whose names begin alike."""
+
+    def extra_repr(self) -> str:
+        own = self.named_parameters(recurse=False)
+        return ", ".join(f"{name} {list(value.shape)}" for name, value in own)
+
+
 class NamedParameters(nn.Module):
     """Holds tensors as parameters under the names C++ gives them (``q_proj.weight``)."""
 
@@ -18,7 +26,7 @@ class NamedParameters(nn.Module):
             at: nn.Module = self
             for folder in folders:
                 if not hasattr(at, folder):
-                    at.add_module(folder, nn.Module())
+                    at.add_module(folder, Folder())
                 at = getattr(at, folder)
             at.register_parameter(last, nn.Parameter(value.to(device=device, dtype=dtype)))
             self.names.append(name)

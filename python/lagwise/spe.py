@@ -122,14 +122,12 @@ class SineSPE(Code):
                             code.noise.to(q.dtype), noise, None, width)
 
     def get_posattn_matrix(self, max_len: int = 2048) -> Tensor:
-        """E[qbar_m kbar_n] of every head and feature, [max_len, max_len, H, D]."""
+        """2K P(m - n) by head and feature, [1, H, D, max_len, max_len], as the reference has it."""
         lag = torch.arange(max_len)[:, None] - torch.arange(max_len)
-        by_lag = torch.stack([self._covariance(t) for t in range(1 - max_len, max_len)])
-        return by_lag[lag + max_len - 1]
-
-    def _covariance(self, lag: int) -> Tensor:
-        angle = math.pi * torch.sigmoid(self.freqs) * lag + self.offsets
-        return (F.softplus(self.gains) ** 2 * torch.cos(angle)).sum(-1) / (2 * self.num_sines)
+        every = torch.arange(1 - max_len, max_len)
+        angle = math.pi * torch.sigmoid(self.freqs)[..., None] * every + self.offsets[..., None]
+        waves = F.softplus(self.gains)[..., None] ** 2 * torch.cos(angle)
+        return waves.sum(2)[..., lag + max_len - 1][None]
 
 
 class ConvSPE(Code):
@@ -163,7 +161,7 @@ class ConvSPE(Code):
         size = tuple(shape[1:])
         if len(size) != self.ndim:
             raise ValueError(f"shape: expected (batch, *size) with {self.ndim} sizes, got {shape}")
-        seed = int(torch.randint(2 ** 62, ()))  # the operator draws its noise from it
+        seed = int(torch.randint(2 ** 62, ()))  # of the noise that the operator draws
         return LazyCode(self, size, num_realizations or self.num_realizations, seed)
 
     def filter(self, q: Tensor, k: Tensor, code: LazyCode, size: Tuple[int, ...],
@@ -172,8 +170,9 @@ class ConvSPE(Code):
         if gate is not None:
             keep = _root(1 - gate.share).to(q.dtype).view(-1, *[1] * (1 + self.ndim))
             of_queries, of_keys = of_queries * keep, of_keys * keep
+        drawn = {"z": code.noise.to(q.dtype)} if isinstance(code.noise, Tensor) else {"seed": code.noise}
         qhat, khat = ops.conv_spe(q, k, of_queries, of_keys, realizations=code.realizations,
-                                  grid=list(size) if self.ndim > 1 else [], seed=code.noise)
+                                  grid=list(size) if self.ndim > 1 else [], **drawn)
         if gate is None:
             return qhat, khat
         strength = (code.realizations * self.in_features) ** -0.25
