@@ -56,7 +56,7 @@ class EncodingPart : public Part {
     Json facts = placed_.facts();
     facts["scale"] = encoded.scale;
     for (const NamedResult& one : results_of(encoded))
-      facts["results"][one.name] = one.tensor.sizes().vec();
+      facts["results"].push_back({one.name, one.tensor.sizes().vec()});
     return facts;
   }
 

@@ -90,6 +90,15 @@ at::Tensor lengths_within(const at::Tensor& lengths, int64_t from, int64_t to) {
   return lengths.defined() ? (lengths - from).clamp(0, to - from) : lengths;
 }
 
+/// Whether a gradient is wanted of a call, in which a step would write into its state.
+bool has_graph(const LinearInputs& x, const ops::LinearState& state) {
+  if (!at::GradMode::is_enabled()) return false;
+  for (const at::Tensor* one : {&x.q.x, &x.k.x, &x.v, &x.decay, &x.log_decay,
+                                &x.write_strength, &state.s, &state.z})
+    if (one->defined() && one->requires_grad()) return true;
+  return false;
+}
+
 std::string cannot_say_one_token() {
   std::string text = "expected an encoding that acts on one token alone, one of ";
   for (const std::string& each : encodings_of_one_token())
@@ -167,8 +176,8 @@ class LinearMixer : public Mixer {
     auto& memory = static_cast<LinearMemory&>(state);
     const Joined x = join(rows, pass);
     if (by_lag()) return extend_by_lag(memory, rows.q, x.inputs, pass);
-    const bool graph = at::GradMode::is_enabled() && rows.q.requires_grad();
-    const bool one_row = rows.q.size(2) == 1 && !pass.lengths.defined() && !graph;
+    const bool one_row = rows.q.size(2) == 1 && !pass.lengths.defined() &&
+                         !has_graph(x.inputs, memory.state);
     if (one_row) return attention_.step(x.inputs, memory.state);
     auto [out, next] = attention_.attend(x.inputs, memory.state);
     memory.state = next;

@@ -31,7 +31,7 @@ def initial(text: str) -> List[Tuple[str, Tensor]]:
     """Its parameters by name, with their initial values."""
     try:
         return list(zip(*ops.part_parameters(text)))
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:
         raise ValueError(first_line(error)) from None
 
 
@@ -40,7 +40,7 @@ def facts(text: str) -> Dict[str, Any]:
     """What C++ tells of it: `PartRow` in lagwise/bindings/part.h."""
     try:
         return json.loads(ops.part_facts(text))
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:
         raise ValueError(first_line(error)) from None
 
 
@@ -75,7 +75,7 @@ def _of_encoding(about: Dict[str, Any], x: Dict[str, Tensor]) -> List[List[Any]]
     batch, heads, n, _ = x["q"].shape
     m = x["k"].shape[2]
     sizes = []
-    for name, probed in about["results"].items():  # of one query and one key
+    for name, probed in about["results"]:  # of one query and one key
         if name in ("q", "k"):
             sizes.append([batch, heads, n if name == "q" else m, probed[-1]])
         elif name == "decay":

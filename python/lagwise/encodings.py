@@ -59,7 +59,8 @@ class Encoding(nn.Module):
         """Queries [B, H, N, D] and keys [B, H, M, D] with their positions in or beside them."""
         results = _part.call(self._text, self.tensors(), q=q, k=k,
                              start=_part.starts(query_start, key_start), draw=self.draw())
-        return Encoded(scale=self.facts["scale"], **dict(zip(self.facts["results"], results)))
+        names = [name for name, _ in self.facts["results"]]
+        return Encoded(scale=self.facts["scale"], **dict(zip(names, results)))
 
     def embed(self, x: Tensor, *, start: int = 0) -> Tensor:
         """The input [B, N, C] of a model with positions in it; most leave it alone."""

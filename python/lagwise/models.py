@@ -161,7 +161,7 @@ def load(folder: Union[str, os.PathLike], which: str = "best") -> Model:
     """The model of a run's folder, in evaluation mode; `which` checkpoint: best or last."""
     try:
         config, state, notes, names, values, moments = ops.open_run(os.fspath(folder), which)
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:
         raise ValueError(_part.first_line(error)) from None
     model = Model(**json.loads(config))
     model.run = {**json.loads(state), "notes": notes, "moments": moments}
@@ -201,5 +201,5 @@ def save(model: Model, folder: Union[str, os.PathLike], *, step: Optional[int] =
     try:
         ops.save_run(os.fspath(folder), json.dumps(state), model.names,
                      [x.detach().float() for x in model.tensors()], moments)
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:
         raise ValueError(_part.first_line(error)) from None

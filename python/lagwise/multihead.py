@@ -97,7 +97,7 @@ class MultiheadAttention(NamedParameters):
         if need_weights:
             raise ValueError("need_weights: expected False, got True: the N x N weights are "
                              "never formed")
-        if value is not None and value is not key:
+        if value is not None and not _same(value, key):
             raise ValueError("value: expected the same tensor as key, got another")
         if attn_mask is not None and not (is_causal or self.causal):
             raise ValueError("attn_mask: expected none, or a causal one with is_causal=True; "
@@ -106,9 +106,8 @@ class MultiheadAttention(NamedParameters):
             out, _ = self.forward(query.unsqueeze(self._batch), _unsqueezed(key, query, self._batch),
                                   is_causal=is_causal)
             return out.squeeze(self._batch), None
-        same = key is query
         x = query if self.batch_first else query.transpose(0, 1)
-        y = None if same else key if self.batch_first else key.transpose(0, 1)
+        y = None if _same(key, query) else key if self.batch_first else key.transpose(0, 1)
         out = self._attend(x, y, key_padding_mask, is_causal or self.causal)
         return (out if self.batch_first else out.transpose(0, 1)), None
 
@@ -168,4 +167,11 @@ def _real(padding: Tensor) -> Tensor:
 
 
 def _unsqueezed(key: Tensor, query: Tensor, dim: int) -> Optional[Tensor]:
-    return None if key is query else key.unsqueeze(dim)
+    return None if _same(key, query) else key.unsqueeze(dim)
+
+
+def _same(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors are one, or views of the same numbers: ``layer(x[0], x[0], x[0])``."""
+    if a is b or _part.is_traced():
+        return a is b
+    return a.data_ptr() == b.data_ptr() and a.shape == b.shape and a.stride() == b.stride()

@@ -10,7 +10,7 @@ import lagwise
 B, H, N, D, E = 2, 4, 11, 8, 6
 LINEAR = ["none", "decay", "alibi", "rope:layout=half", "lrpe", "sine_spe:realizations=12",
           "conv_spe:kernel=5,realizations=12", "kerple", "t5"]
-EXACT = ["none", "alibi", "rope", "sine_spe:noise=exact", "t5", "kerple", "shaw:clip=4", "huang:length=32",
+EXACT = ["none", "alibi", "rope:layout=half", "sine_spe:noise=exact", "t5", "kerple", "shaw:clip=4", "huang:max=32",
          "transformer_xl"]
 
 
@@ -92,7 +92,7 @@ def test_gradients_reach_queries_keys_values_and_parameters(kind, text):
         return functional(attend, given, tensors[:3])
     parameters = [p.detach().clone().requires_grad_() for p in attend.parameters()]
     assert torch.autograd.gradcheck(call, (*inputs, *parameters), eps=1e-6, atol=1e-5, rtol=1e-4,
-                                    fast_mode=True)
+                                    fast_mode=True, check_undefined_grad=False)
 
 
 def functional(module, parameters, inputs):
@@ -158,7 +158,7 @@ def test_exact_streams_equal_the_whole(text):
 
 
 @pytest.mark.parametrize("kind", [lagwise.LinearAttention, lagwise.ExactAttention])
-@pytest.mark.parametrize("text", ["rope", "alibi"])
+@pytest.mark.parametrize("text", ["rope:layout=half", "alibi"])
 def test_padding_before_and_after_equals_each_sequence_alone(kind, text):
     attend = kind(H, D, encoding=text, value_dim=E).double()
     q, k, v = qkv()
@@ -189,7 +189,7 @@ def test_gates_of_content():
         s = s + strength[:, :, t, None, None] * key * (v[:, :, t, None] - recalled)
         expected.append((unit[0][:, :, t, :, None] * s).sum(2))
     torch.testing.assert_close(out, torch.stack(expected, 2))
-    with pytest.raises(RuntimeError, match="log_decay .*expected one with attention forget=gated"):
+    with pytest.raises(ValueError, match="log_decay .*expected one with attention forget=gated"):
         attend(q, k, v, write_strength=strength)
 
 
@@ -211,7 +211,7 @@ def test_noise_is_new_in_training_and_stays_in_evaluation():
 
 @pytest.mark.parametrize("text, said", [
     ("rop", "unknown encoding 'rop'.*rope"),
-    ("rope:layut=half", "rope: unknown option 'layut'"),
+    ("alibi:exponant=4", "alibi: unknown option 'exponant'"),
     ("shaw", "cannot be used with causal linear attention; expected one of"),
 ])
 def test_wrong_texts_are_refused_in_one_line(text, said):
@@ -229,7 +229,7 @@ def test_kinds_do_not_mix():
 
 def test_short_types_are_computed_in_f32():
     for kind in (lagwise.LinearAttention, lagwise.ExactAttention):
-        attend = kind(H, D, encoding="rope")
+        attend = kind(H, D, encoding="rope:layout=half")
         q, k, v = (x.bfloat16() for x in qkv(value=D))
         out = attend(q, k, v)
         assert out.dtype == torch.bfloat16
