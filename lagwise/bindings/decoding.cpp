@@ -65,9 +65,11 @@ std::vector<int64_t> encode_text(std::string task, std::vector<std::string> word
   return text_of(task, words)->encode(text);
 }
 
-std::string decode_text(std::string task, std::vector<std::string> words,
-                        std::vector<int64_t> tokens) {
-  return text_of(task, words)->decode(tokens);
+/// As bytes: what a model writes need not be UTF-8.
+Tensor decode_text(std::string task, std::vector<std::string> words,
+                   std::vector<int64_t> tokens) {
+  const std::string text = text_of(task, words)->decode(tokens);
+  return at::tensor(std::vector<uint8_t>(text.begin(), text.end()), at::kByte);
 }
 
 /// One continuation of each prompt, of different lengths where one ends early.
@@ -110,7 +112,7 @@ TORCH_LIBRARY_FRAGMENT(lagwise, m) {
       .def("bytes", &Decoding::bytes)
       .def("reorder", &Decoding::reorder);
   m.def("encode_text(str task, str[] words, str text) -> int[]", encode_text);
-  m.def("decode_text(str task, str[] words, int[] tokens) -> str", decode_text);
+  m.def("decode_text(str task, str[] words, int[] tokens) -> Tensor", decode_text);
   m.def(
       "continue_texts(str config, Tensor[] parameters, str task, str[] words, Tensor[] "
       "prompts, int length, float temperature, int top_k, float top_p, float min_p, "

@@ -116,7 +116,8 @@ class Model(NamedParameters):
     def decode(self, tokens: Union[Tensor, Sequence[int]]) -> str:
         self._expect_run("decode")
         tokens = tokens.tolist() if isinstance(tokens, Tensor) else list(tokens)
-        return ops.decode_text(self._task, self._words, tokens)
+        written = bytes(ops.decode_text(self._task, self._words, tokens).tolist())
+        return written.decode("utf-8", errors="replace")
 
     def _expect_run(self, what: str) -> None:
         if self.run is None:
