@@ -28,7 +28,9 @@ struct ExactOptions {
   /// key_bias_j = -(l_1 + ... + l_j) with the gate's logs l: what queries would add is
   /// the same for all their keys, and a softmax does not see it. -inf hides a key.
   at::Tensor key_bias = {};
-};
+
+  at::Tensor starts = {}, key_starts = {};  ///< [B]: the first real row, where padding
+};                                          ///<   is on the left
 
 /// Exact softmax attention, differentiable once, f32 or f64, any strides, in memory
 /// of the order of its inputs.

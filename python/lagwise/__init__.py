@@ -1,12 +1,14 @@
 """lagwise's operators in PyTorch: ``import lagwise; lagwise.ops.linear_attention(...)``.
 
-Loads liblagwise.so into torch and names what it registers; there is no logic here.
+Loads liblagwise.so into torch and names what it registers; _fakes.py says what the
+operators return where tensors have no numbers, ops.pyi of which types they are.
 The library is looked for in $LAGWISE_LIBRARY, beside this file, in the build tree,
 then where `cmake --install` puts it.
 """
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -27,4 +29,9 @@ def _library():
 
 
 torch.ops.load_library(_library())
-ops = torch.ops.lagwise
+from . import _fakes  # noqa: E402,F401  (needs the operators)
+
+if TYPE_CHECKING:
+    from . import ops
+else:
+    ops = torch.ops.lagwise

@@ -9,6 +9,7 @@
 
 #include "lagwise/kernels/exact_step.h"
 #include "lagwise/ops/parallel/heads.h"
+#include "lagwise/ops/torch/define.h"
 #include "lagwise/ops/torch/expect.h"
 
 namespace lagwise::ops {
@@ -60,11 +61,6 @@ void check(const Tensor& q, const Tensor& k, const Tensor& v, const Optional& la
                   {q.size(0), q.size(1), k.size(2)}, q);
   TORCH_CHECK(!window || *window > 0, kOp, ": expected window >= 1 or none, got ",
               window.value_or(0));
-  for (const Optional& x : {Optional(q), Optional(k), Optional(v), lag_bias, lag_keys,
-                            lag_values, key_bias})
-    TORCH_CHECK(!(x && x->requires_grad() && at::GradMode::is_enabled()), kOp,
-                ": expected no gradient to be wanted, got a tensor that requires one; "
-                "use exact_attention");
 }
 
 Tensor dense_rows(const Tensor& x) { return x.stride(-1) == 1 ? x : x.contiguous(); }
@@ -127,36 +123,48 @@ Tensor step_cpu(const Tensor& q, const Tensor& k, const Tensor& v,
   return out;
 }
 
-Tensor step_meta(const Tensor& q, const Tensor& k, const Tensor& v,
-                 c10::optional<double>, const Optional& lag_bias,
-                 const Optional& lag_keys, const Optional& lag_values,
-                 c10::optional<int64_t> window, const Optional& key_bias) {
-  check(q, k, v, lag_bias, lag_keys, lag_values, window, key_bias);
-  return at::empty({q.size(0), q.size(1), v.size(3)}, q.options());
+auto& step_operator() {
+  static const auto op = c10::Dispatcher::singleton()
+                             .findSchemaOrThrow("lagwise::exact_attention_step", "")
+                             .typed<decltype(step_cpu)>();
+  return op;
+}
+
+Tensor step_autograd(const Tensor& q, const Tensor& k, const Tensor& v,
+                     c10::optional<double> scale, const Optional& lag_bias,
+                     const Optional& lag_keys, const Optional& lag_values,
+                     c10::optional<int64_t> window, const Optional& key_bias) {
+  for (const Optional& x : {Optional(q), Optional(k), Optional(v), lag_bias, lag_keys,
+                            lag_values, key_bias})
+    TORCH_CHECK(!(x && x->requires_grad() && at::GradMode::is_enabled()), kOp,
+                ": expected no gradient to be wanted, got a tensor that requires one; "
+                "use exact_attention");
+  at::AutoDispatchBelowADInplaceOrView below_autograd;
+  return step_operator().call(q, k, v, scale, lag_bias, lag_keys, lag_values, window,
+                              key_bias);
 }
 
 }  // namespace
 
 Tensor exact_attention_step(const Tensor& q, const Tensor& k, const Tensor& v,
                             const ExactStepOptions& options) {
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("lagwise::exact_attention_step", "")
-                             .typed<decltype(step_cpu)>();
   const auto optional = [](const Tensor& x) {
     return x.defined() ? Optional(x) : c10::nullopt;
   };
-  return op.call(q, k, v, options.scale, optional(options.lag_bias),
-                 optional(options.lag_keys), optional(options.lag_values),
-                 options.window, optional(options.key_bias));
+  return step_operator().call(q, k, v, options.scale, optional(options.lag_bias),
+                              optional(options.lag_keys), optional(options.lag_values),
+                              options.window, optional(options.key_bias));
 }
 
 TORCH_LIBRARY_FRAGMENT(lagwise, m) {
-  m.def(
-      "exact_attention_step(Tensor q, Tensor k, Tensor v, *, float? scale=None, "
-      "Tensor? lag_bias=None, Tensor? lag_keys=None, Tensor? lag_values=None, "
-      "int? window=None, Tensor? key_bias=None) -> Tensor");
+  define(m,
+         "exact_attention_step(Tensor q, Tensor k, Tensor v, *, float? scale=None, "
+         "Tensor? lag_bias=None, Tensor? lag_keys=None, Tensor? lag_values=None, "
+         "SymInt? window=None, Tensor? key_bias=None) -> Tensor");
 }
 TORCH_LIBRARY_IMPL(lagwise, CPU, m) { m.impl("exact_attention_step", step_cpu); }
-TORCH_LIBRARY_IMPL(lagwise, Meta, m) { m.impl("exact_attention_step", step_meta); }
+TORCH_LIBRARY_IMPL(lagwise, Autograd, m) {
+  m.impl("exact_attention_step", step_autograd);
+}
 
 }  // namespace lagwise::ops
