@@ -15,6 +15,7 @@
 #include "lagwise/ops/parallel/heads.h"
 #include "lagwise/ops/torch/expect.h"
 #include "lagwise/ops/torch/once_differentiable.h"
+#include "lagwise/ops/torch_names.h"
 
 namespace lagwise::ops {
 namespace {
@@ -23,12 +24,12 @@ using at::Tensor;
 using kernels::Favor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-using Optional = c10::optional<Tensor>;
+using OptionalTensor = Optional<Tensor>;
 using Pair = std::tuple<Tensor, Tensor>;
 
 constexpr const char* kOp = "favor_features";
 
-Favor read(c10::string_view kind, double offset) {
+Favor read(StringView kind, double offset) {
   if (kind == "positive") return {Favor::Kind::positive};
   if (kind == "two_sided") return {Favor::Kind::two_sided};
   TORCH_CHECK(kind == "relu", kOp,
@@ -80,7 +81,7 @@ MatView<T> rows(MatView<T> x, const Strip& strip) {
   return x.data ? x.slice(strip.begin, strip.end) : x;
 }
 
-Pair favor_cpu(const Tensor& x, const Tensor& directions, c10::string_view kind,
+Pair favor_cpu(const Tensor& x, const Tensor& directions, StringView kind,
                double offset) {
   check(x, directions);
   const Favor favor = read(kind, offset);
@@ -103,14 +104,15 @@ Pair favor_cpu(const Tensor& x, const Tensor& directions, c10::string_view kind,
   return {y, log_scale};
 }
 
-Pair favor_meta(const Tensor& x, const Tensor& directions, c10::string_view kind,
+Pair favor_meta(const Tensor& x, const Tensor& directions, StringView kind,
                 double offset) {
   check(x, directions);
   return make_outputs(read(kind, offset), x, directions);
 }
 
-void check_gradient(const Favor& favor, const Optional& dy, const Optional& dlog_scale,
-                    const Tensor& x, const Tensor& y, const Tensor& directions) {
+void check_gradient(const Favor& favor, const OptionalTensor& dy,
+                    const OptionalTensor& dlog_scale, const Tensor& x, const Tensor& y,
+                    const Tensor& directions) {
   check(x, directions);
   const int64_t f = favor.width(directions.size(0));
   const std::vector<int64_t> like_y = {x.size(0), x.size(1), x.size(2), f};
@@ -121,9 +123,9 @@ void check_gradient(const Favor& favor, const Optional& dy, const Optional& dlog
                   {x.size(0), x.size(1), x.size(2)}, x);
 }
 
-Tensor gradient_cpu(const Optional& dy_in, const Optional& dlog_scale, const Tensor& x,
-                    const Tensor& y, const Tensor& directions, c10::string_view kind,
-                    double offset) {
+Tensor gradient_cpu(const OptionalTensor& dy_in, const OptionalTensor& dlog_scale,
+                    const Tensor& x, const Tensor& y, const Tensor& directions,
+                    StringView kind, double offset) {
   const Favor favor = read(kind, offset);
   check_gradient(favor, dy_in, dlog_scale, x, y, directions);
   const int64_t m = directions.size(0), d = x.size(3);
@@ -147,9 +149,9 @@ Tensor gradient_cpu(const Optional& dy_in, const Optional& dlog_scale, const Ten
   return dx;
 }
 
-Tensor gradient_meta(const Optional& dy, const Optional& dlog_scale, const Tensor& x,
-                     const Tensor& y, const Tensor& directions, c10::string_view kind,
-                     double offset) {
+Tensor gradient_meta(const OptionalTensor& dy, const OptionalTensor& dlog_scale,
+                     const Tensor& x, const Tensor& y, const Tensor& directions,
+                     StringView kind, double offset) {
   check_gradient(read(kind, offset), dy, dlog_scale, x, y, directions);
   return at::empty(x.sizes(), x.options());
 }
@@ -162,13 +164,13 @@ auto& favor_operator() {
 }
 
 Tensor call_gradient(const Tensor& dy, const Tensor& dlog_scale, const Tensor& x,
-                     const Tensor& y, const Tensor& directions, c10::string_view kind,
+                     const Tensor& y, const Tensor& directions, StringView kind,
                      double offset) {
   static const auto op = c10::Dispatcher::singleton()
                              .findSchemaOrThrow("lagwise::_favor_features_backward", "")
                              .typed<decltype(gradient_cpu)>();
   const auto optional = [](const Tensor& t) {
-    return t.defined() ? Optional(t) : c10::nullopt;
+    return t.defined() ? OptionalTensor(t) : kNone;
   };
   return op.call(optional(dy), optional(dlog_scale), x, y, directions, kind, offset);
 }
@@ -203,7 +205,7 @@ struct FavorFunction : torch::autograd::Function<FavorFunction> {
   }
 };
 
-Pair favor_autograd(const Tensor& x, const Tensor& directions, c10::string_view kind,
+Pair favor_autograd(const Tensor& x, const Tensor& directions, StringView kind,
                     double offset) {
   // Returning no gradient would look to a learner like a gradient of zero.
   TORCH_CHECK(!directions.requires_grad() || !at::GradMode::is_enabled(), kOp,

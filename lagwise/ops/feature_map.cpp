@@ -12,6 +12,7 @@
 
 #include "lagwise/core/spec.h"
 #include "lagwise/ops/torch/once_differentiable.h"
+#include "lagwise/ops/torch_names.h"
 
 namespace lagwise::ops {
 namespace {
@@ -57,7 +58,7 @@ MatView<T> piece(const Tensor& x, int64_t begin, int64_t end) {
   return {static_cast<T*>(x.data_ptr()) + begin, 1, end - begin, end - begin, 1};
 }
 
-Tensor map_cpu(const Tensor& x_in, c10::string_view text) {
+Tensor map_cpu(const Tensor& x_in, StringView text) {
   check(x_in);
   const FeatureMap map = read_feature_map(kOp, std::string(text));
   const Tensor x = x_in.contiguous(), out = at::empty_like(x);
@@ -77,7 +78,7 @@ void check_slopes(const Tensor& grad, const Tensor& x) {
               ", got ", grad.scalar_type(), " ", grad.sizes());
 }
 
-Tensor slopes_cpu(const Tensor& grad_in, const Tensor& x_in, c10::string_view text) {
+Tensor slopes_cpu(const Tensor& grad_in, const Tensor& x_in, StringView text) {
   check_slopes(grad_in, x_in);
   const FeatureMap map = read_feature_map(kOp, std::string(text));
   const Tensor x = x_in.contiguous(), grad = grad_in.contiguous();
@@ -92,19 +93,19 @@ Tensor slopes_cpu(const Tensor& grad_in, const Tensor& x_in, c10::string_view te
   return out;
 }
 
-Tensor map_meta(const Tensor& x, c10::string_view text) {
+Tensor map_meta(const Tensor& x, StringView text) {
   check(x);
   read_feature_map(kOp, std::string(text));
   return at::empty_like(x, at::MemoryFormat::Contiguous);
 }
 
-Tensor slopes_meta(const Tensor& grad, const Tensor& x, c10::string_view text) {
+Tensor slopes_meta(const Tensor& grad, const Tensor& x, StringView text) {
   check_slopes(grad, x);
   read_feature_map(kOp, std::string(text));
   return at::empty_like(x, at::MemoryFormat::Contiguous);
 }
 
-Tensor call_slopes(const Tensor& grad, const Tensor& x, c10::string_view text) {
+Tensor call_slopes(const Tensor& grad, const Tensor& x, StringView text) {
   static const auto op = c10::Dispatcher::singleton()
                              .findSchemaOrThrow("lagwise::_feature_map_backward", "")
                              .typed<decltype(slopes_cpu)>();
@@ -137,7 +138,7 @@ struct MapFunction : torch::autograd::Function<MapFunction> {
   }
 };
 
-Tensor map_autograd(const Tensor& x, c10::string_view text) {
+Tensor map_autograd(const Tensor& x, StringView text) {
   return MapFunction::apply(x, std::string(text));
 }
 

@@ -15,6 +15,7 @@
 #include "lagwise/ops/parallel/heads.h"
 #include "lagwise/ops/torch/once_differentiable.h"
 #include "lagwise/ops/torch/rows_first.h"
+#include "lagwise/ops/torch_names.h"
 
 namespace lagwise::ops {
 namespace {
@@ -26,7 +27,7 @@ using torch::autograd::variable_list;
 
 constexpr const char* kOp = "rotate";
 
-Pairs read_layout(c10::string_view layout) {
+Pairs read_layout(StringView layout) {
   TORCH_CHECK(layout == "interleaved" || layout == "half", kOp,
               ": expected layout interleaved or half, got '", layout, "'");
   return layout == "half" ? Pairs::half : Pairs::interleaved;
@@ -121,7 +122,7 @@ void gradient_heads(const Tensor& x, const Tensor& g, Pairs pairs, bool opposite
   });
 }
 
-Tensor rotate_cpu(const Tensor& x_in, const Tensor& table_in, c10::string_view layout,
+Tensor rotate_cpu(const Tensor& x_in, const Tensor& table_in, StringView layout,
                   bool opposite) {
   check(x_in, table_in.sizes());
   check_alike(x_in, table_in, "table");
@@ -134,8 +135,7 @@ Tensor rotate_cpu(const Tensor& x_in, const Tensor& table_in, c10::string_view l
   return y;
 }
 
-Tensor rotate_meta(const Tensor& x, const Tensor& table, c10::string_view layout,
-                   bool) {
+Tensor rotate_meta(const Tensor& x, const Tensor& table, StringView layout, bool) {
   check(x, table.sizes());
   check_alike(x, table, "table");
   read_layout(layout);
@@ -143,7 +143,7 @@ Tensor rotate_meta(const Tensor& x, const Tensor& table, c10::string_view layout
 }
 
 Tensor table_gradient_cpu(const Tensor& x_in, const Tensor& g_in,
-                          at::IntArrayRef table_sizes, c10::string_view layout,
+                          at::IntArrayRef table_sizes, StringView layout,
                           bool opposite) {
   check(x_in, table_sizes);
   check_alike(x_in, g_in, "gradient");
@@ -159,7 +159,7 @@ Tensor table_gradient_cpu(const Tensor& x_in, const Tensor& g_in,
 }
 
 Tensor table_gradient_meta(const Tensor& x, const Tensor&, at::IntArrayRef table_sizes,
-                           c10::string_view, bool) {
+                           StringView, bool) {
   return at::empty(table_sizes, x.options());
 }
 
@@ -199,7 +199,7 @@ struct Rotate : torch::autograd::Function<Rotate> {
   }
 };
 
-Tensor rotate_autograd(const Tensor& x, const Tensor& table, c10::string_view layout,
+Tensor rotate_autograd(const Tensor& x, const Tensor& table, StringView layout,
                        bool opposite) {
   return Rotate::apply(x, table, std::string(layout), opposite);
 }

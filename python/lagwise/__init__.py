@@ -1,30 +1,8 @@
-"""lagwise's operators in PyTorch: ``import lagwise; lagwise.ops.linear_attention(...)``.
-
-Loads liblagwise.so into torch and names what it registers; there is no logic here.
-The library is looked for in $LAGWISE_LIBRARY, beside this file, in the build tree,
-then where `cmake --install` puts it.
-"""
-
-import os
-from pathlib import Path
+"""lagwise's operators in PyTorch: ``import lagwise; lagwise.ops.linear_attention(...)``."""
 
 import torch
 
-_HERE = Path(__file__).resolve().parent
+from lagwise import _library
 
-
-def _library():
-    given = os.environ.get("LAGWISE_LIBRARY")
-    if given:
-        return given
-    places = [_HERE, _HERE.parents[1] / "build" / "release"]
-    for prefix in [*_HERE.parents, Path("/usr/local"), Path("/usr")]:
-        places += [prefix / "lib", *sorted(prefix.glob("lib/*-linux-gnu"))]
-    for place in places:
-        if (place / "liblagwise.so").exists():
-            return str(place / "liblagwise.so")
-    raise ImportError("lagwise: no liblagwise.so found; set LAGWISE_LIBRARY to its path")
-
-
-torch.ops.load_library(_library())
+_library.load()
 ops = torch.ops.lagwise
