@@ -11,12 +11,13 @@
 #include "lagwise/ops/parallel/heads.h"
 #include "lagwise/ops/torch/define.h"
 #include "lagwise/ops/torch/expect.h"
+#include "lagwise/ops/torch_names.h"
 
 namespace lagwise::ops {
 namespace {
 
 using at::Tensor;
-using Optional = c10::optional<Tensor>;
+using OptionalTensor = Optional<Tensor>;
 
 constexpr const char* kOp = "exact_attention_step";
 /// Keys a thread takes at a time. Fixed, so that the order of the sums is.
@@ -32,7 +33,7 @@ void check_cache(const char* name, const char* shape, const Tensor& x,
               x.scalar_type());
 }
 
-void check_table(const char* name, const Optional& x, int64_t m, int64_t width,
+void check_table(const char* name, const OptionalTensor& x, int64_t m, int64_t width,
                  const Tensor& q) {
   if (!x) return;
   const int64_t heads = x->dim() > 0 && x->size(0) == 1 ? 1 : q.size(1);
@@ -42,9 +43,10 @@ void check_table(const char* name, const Optional& x, int64_t m, int64_t width,
     expect_tensor(kOp, name, "[1 or H, M, width]", *x, {heads, m, width}, q);
 }
 
-void check(const Tensor& q, const Tensor& k, const Tensor& v, const Optional& lag_bias,
-           const Optional& lag_keys, const Optional& lag_values,
-           c10::optional<int64_t> window, const Optional& key_bias) {
+void check(const Tensor& q, const Tensor& k, const Tensor& v,
+           const OptionalTensor& lag_bias, const OptionalTensor& lag_keys,
+           const OptionalTensor& lag_values, Optional<int64_t> window,
+           const OptionalTensor& key_bias) {
   TORCH_CHECK(q.dim() == 3, kOp, ": expected q [B, H, D], got ", q.sizes());
   TORCH_CHECK(q.scalar_type() == at::kFloat || q.scalar_type() == at::kDouble, kOp,
               ": expected q of type Float or Double, got ", q.scalar_type());
@@ -102,10 +104,12 @@ void run(const Tensor& q, const Tensor& k, const Tensor& v,
 }
 
 Tensor step_cpu(const Tensor& q, const Tensor& k, const Tensor& v,
-                c10::optional<double> given_scale, const Optional& lag_bias,
-                const Optional& lag_keys, const Optional& lag_values,
-                c10::optional<int64_t> window, const Optional& key_bias) {
-  const auto dense = [](const Optional& x) { return x ? x->contiguous() : Tensor(); };
+                Optional<double> given_scale, const OptionalTensor& lag_bias,
+                const OptionalTensor& lag_keys, const OptionalTensor& lag_values,
+                Optional<int64_t> window, const OptionalTensor& key_bias) {
+  const auto dense = [](const OptionalTensor& x) {
+    return x ? x->contiguous() : Tensor();
+  };
   check(q, k, v, lag_bias, lag_keys, lag_values, window, key_bias);
   const auto width = static_cast<double>(std::max<int64_t>(1, q.size(2)));
   const double scale = given_scale.value_or(1.0 / std::sqrt(width));
@@ -131,11 +135,12 @@ auto& step_operator() {
 }
 
 Tensor step_autograd(const Tensor& q, const Tensor& k, const Tensor& v,
-                     c10::optional<double> scale, const Optional& lag_bias,
-                     const Optional& lag_keys, const Optional& lag_values,
-                     c10::optional<int64_t> window, const Optional& key_bias) {
-  for (const Optional& x : {Optional(q), Optional(k), Optional(v), lag_bias, lag_keys,
-                            lag_values, key_bias})
+                     Optional<double> scale, const OptionalTensor& lag_bias,
+                     const OptionalTensor& lag_keys, const OptionalTensor& lag_values,
+                     Optional<int64_t> window, const OptionalTensor& key_bias) {
+  for (const OptionalTensor& x :
+       {OptionalTensor(q), OptionalTensor(k), OptionalTensor(v), lag_bias, lag_keys,
+        lag_values, key_bias})
     TORCH_CHECK(!(x && x->requires_grad() && at::GradMode::is_enabled()), kOp,
                 ": expected no gradient to be wanted, got a tensor that requires one; "
                 "use exact_attention");
@@ -149,7 +154,7 @@ Tensor step_autograd(const Tensor& q, const Tensor& k, const Tensor& v,
 Tensor exact_attention_step(const Tensor& q, const Tensor& k, const Tensor& v,
                             const ExactStepOptions& options) {
   const auto optional = [](const Tensor& x) {
-    return x.defined() ? Optional(x) : c10::nullopt;
+    return x.defined() ? OptionalTensor(x) : kNone;
   };
   return step_operator().call(q, k, v, options.scale, optional(options.lag_bias),
                               optional(options.lag_keys), optional(options.lag_values),

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <torch/csrc/api/include/torch/version.h>
 #include <torch/library.h>
-#include <torch/version.h>
 
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <torch/version.h>
+#include <torch/csrc/api/include/torch/version.h>
 
 #if TORCH_VERSION_MAJOR >= 2
 #include <ATen/functorch/DynamicLayer.h>
