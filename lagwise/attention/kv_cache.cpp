@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "lagwise/ops/exact_step.h"
+#include "lagwise/ops/torch_names.h"
 
 namespace lagwise {
 namespace {
@@ -88,7 +89,7 @@ at::Tensor KeyValueCache::values() const {
   return v_.narrow(2, first_, length_);
 }
 
-at::Tensor KeyValueCache::step(const Encoded& encoded, c10::optional<int64_t> window,
+at::Tensor KeyValueCache::step(const Encoded& encoded, ops::Optional<int64_t> window,
                                const at::Tensor& key_bias) const {
   if (encoded.q.dim() != 4 || encoded.q.size(2) != 1)
     refuse("q [B, H, 1, D]", encoded.q);

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "lagwise/bindings/lent_model.h"
+#include "lagwise/ops/torch_names.h"
 #include "lagwise/tasks/task.h"
 #include "lagwise/train/generation.h"
 
@@ -35,7 +36,7 @@ class Decoding : public torch::CustomClassHolder {
       : model_(lent_model(model_config(config), parameters)),
         state_(model_->start(batch, draw_of(seed, step))) {}
 
-  Tensor extend(const Tensor& tokens, const c10::optional<Tensor>& lengths) {
+  Tensor extend(const Tensor& tokens, const ops::Optional<Tensor>& lengths) {
     const at::NoGradGuard no_graph;
     return model_->extend(*state_, tokens, lengths ? *lengths : Tensor());
   }
@@ -111,10 +112,11 @@ TORCH_LIBRARY_FRAGMENT(lagwise, m) {
       .def("extend_all", &Decoding::extend_all)
       .def("bytes", &Decoding::bytes)
       .def("reorder", &Decoding::reorder);
-  m.def("encode_text(str task, str[] words, str text) -> int[]", encode_text);
-  m.def("decode_text(str task, str[] words, int[] tokens) -> Tensor", decode_text);
+  m.def("_encode_text(str task, str[] words, str text) -> int[]", encode_text);
+  m.def("_decode_text(str task, str[] words, int[] tokens) -> Tensor", decode_text);
   m.def(
-      "continue_texts(str config, Tensor[] parameters, str task, str[] words, Tensor[] "
+      "_continue_texts(str config, Tensor[] parameters, str task, str[] words, "
+      "Tensor[] "
       "prompts, int length, float temperature, int top_k, float top_p, float min_p, "
       "float repetition_penalty, int repetition_window, int seed, int draw_seed, int "
       "draw_step) -> Tensor[]",

@@ -1,14 +1,16 @@
-// Parts as operators. `part` is for programs that run step by step: its graph is that of
-// what it computes with. `_part` is for programs that torch traces (torch.compile,
+// Parts as operators. `_part` is for programs that run step by step: its graph is that of
+// what it computes with. `_part_node` is for programs that torch traces (torch.compile,
 // torch.export): it is one node, whose backward pass computes forwards once more.
 //
-//     part(text, parameters, inputs, names) -> results
-//     _part                                    the same
-//     _part_backward(text, parameters, inputs, names, gradients of the results,
-//                    wanted) -> gradients of the parameters, then of the inputs; empty
-//                    where not wanted
-//     part_parameters(text) -> names, initial values
-//     part_facts(text) -> JSON
+//     _part(text, parameters, inputs, names) -> results
+//     _part_node                                the same
+//     _part_node_backward(text, parameters, inputs, names, gradients of the results,
+//                         wanted) -> gradients of the parameters, then of the inputs;
+//                         empty where not wanted
+//     _part_parameters(text) -> names, initial values
+//     _part_facts(text) -> JSON
+//
+// They are private: python/lagwise/_part.py calls them.
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
@@ -117,12 +119,12 @@ Tensors call_backward(std::string text, Tensors parameters, Tensors inputs, Name
   return all;
 }
 
-// ---- the node of `_part`
+// ---- the node
 
 Tensors run_part(const std::string& text, const Tensors& parameters,
                  const Tensors& inputs, const Names& names) {
   static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("lagwise::_part", "")
+                             .findSchemaOrThrow("lagwise::_part_node", "")
                              .typed<Tensors(std::string, Tensors, Tensors, Names)>();
   return op.call(text, parameters, inputs, names);
 }
@@ -131,7 +133,7 @@ Tensors run_backward(const std::string& text, const Tensors& parameters,
                      const Tensors& inputs, const Names& names,
                      const Tensors& gradients, const c10::List<bool>& wanted) {
   static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("lagwise::_part_backward", "")
+                             .findSchemaOrThrow("lagwise::_part_node_backward", "")
                              .typed<Tensors(std::string, Tensors, Tensors, Names,
                                             Tensors, c10::List<bool>)>();
   return op.call(text, parameters, inputs, names, gradients, wanted);
@@ -209,21 +211,23 @@ std::string part_facts(std::string text) { return make_part(text)->facts().dump(
 }  // namespace
 
 TORCH_LIBRARY_FRAGMENT(lagwise, m) {
-  m.def("part(str text, Tensor[] parameters, Tensor[] inputs, str[] names) -> Tensor[]",
-        call_part);
   m.def(
-      "_part(str text, Tensor[] parameters, Tensor[] inputs, str[] names) -> "
+      "_part(str text, Tensor[] parameters, Tensor[] inputs, str[] names) -> Tensor[]",
+      call_part);
+  m.def(
+      "_part_node(str text, Tensor[] parameters, Tensor[] inputs, str[] names) -> "
       "Tensor[]");
   m.def(
-      "_part_backward(str text, Tensor[] parameters, Tensor[] inputs, str[] names, "
+      "_part_node_backward(str text, Tensor[] parameters, Tensor[] inputs, str[] "
+      "names, "
       "Tensor[] gradients, bool[] wanted) -> Tensor[]");
-  m.def("part_parameters(str text) -> (str[], Tensor[])", part_parameters);
-  m.def("part_facts(str text) -> str", part_facts);
+  m.def("_part_parameters(str text) -> (str[], Tensor[])", part_parameters);
+  m.def("_part_facts(str text) -> str", part_facts);
 }
 TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
-  m.impl("_part", call_traced);
-  m.impl("_part_backward", call_backward);
+  m.impl("_part_node", call_traced);
+  m.impl("_part_node_backward", call_backward);
 }
-TORCH_LIBRARY_IMPL(lagwise, Autograd, m) { m.impl("_part", differentiate_part); }
+TORCH_LIBRARY_IMPL(lagwise, Autograd, m) { m.impl("_part_node", differentiate_part); }
 
 }  // namespace lagwise::bindings

@@ -1,9 +1,9 @@
 // A run's folder (docs/runs.md), read into tensors and written from them.
 //
-//     open_run(folder, which) -> config of the model, state.json, folder's notes, names,
+//     _open_run(folder, which) -> config of the model, state.json, folder's notes, names,
 //                                parameters, both moments of each
-//     save_run(folder, state.json, names, parameters, moments)
-//     weight_decays(name, value) -> whether weight decay pulls on that parameter
+//     _save_run(folder, state.json, names, parameters, moments)
+//     _weight_decays(name, value) -> whether weight decay pulls on that parameter
 
 #include <ATen/core/grad_mode.h>
 #include <torch/library.h>
@@ -99,14 +99,14 @@ bool weight_decays(std::string name, const at::Tensor& value) {
 
 TORCH_LIBRARY_FRAGMENT(lagwise, m) {
   m.def(
-      "open_run(str folder, str which) -> (str, str, str[], str[], Tensor[], "
+      "_open_run(str folder, str which) -> (str, str, str[], str[], Tensor[], "
       "Tensor[])",
       open_folder);
   m.def(
-      "save_run(str folder, str state, str[] names, Tensor[] parameters, Tensor[] "
+      "_save_run(str folder, str state, str[] names, Tensor[] parameters, Tensor[] "
       "moments) -> ()",
       save_folder);
-  m.def("weight_decays(str name, Tensor value) -> bool", weight_decays);
+  m.def("_weight_decays(str name, Tensor value) -> bool", weight_decays);
 }
 
 }  // namespace lagwise::bindings

@@ -21,6 +21,7 @@
 #include "lagwise/attention/kv_cache.h"
 #include "lagwise/nn/mixer.h"
 #include "lagwise/ops/exact_attention.h"
+#include "lagwise/ops/torch_names.h"
 
 namespace lagwise::nn {
 namespace {
@@ -251,7 +252,7 @@ class ExactMixer : public Mixer {
 
   std::shared_ptr<Encoding> encoding_;
   Layer layer_;
-  c10::optional<int64_t> window_;
+  ops::Optional<int64_t> window_;
   bool half_ = false;  // keys and values kept in bf16
   MemoryOptions memory_;
 };

@@ -17,6 +17,7 @@
 #include "lagwise/models/model.h"
 #include "lagwise/ops/precision.h"
 #include "lagwise/ops/recompute.h"
+#include "lagwise/train/arithmetic.h"
 #include "lagwise/train/evaluation_mode.h"
 #include "lagwise/train/first_nonfinite.h"
 #include "lagwise/train/memory_needed.h"
@@ -57,6 +58,7 @@ Trainer::Trainer(const Recipe& recipe, const std::string& folder,
   state_.model = completed_model(recipe_, *task_);
   state_.words = task_->words();
   state_.data_hash = task_->hash();
+  state_.arithmetic = arithmetic_here();
   has_valid_ = has_examples(*task_, "valid");
   state_.threads = recipe_.train.threads > 0 ? recipe_.train.threads : usable_cores();
   check_memory(recipe_, state_.model);
@@ -114,6 +116,8 @@ void Trainer::resume() {
   checkpoints_.read_optimiser(saved.step, *optimiser_);
   if (recipe_.train.threads > 0) saved.threads = recipe_.train.threads;
   saved.model = state_.model;
+  arithmetic_change_ = arithmetic_change(saved.arithmetic, state_.arithmetic);
+  saved.arithmetic = state_.arithmetic;
   state_ = std::move(saved);
 }
 
@@ -161,6 +165,9 @@ void Trainer::run(TrainListener& listener) {
 void Trainer::say_what_is_odd(TrainListener& listener) const {
   for (const std::string& damage : passed_over_)
     listener.noted("passed over a damaged checkpoint: " + damage);
+  if (!arithmetic_change_.empty())
+    listener.noted("goes on with " + arithmetic_change_ +
+                   ": last bits will differ from those of a run that did not change");
   if (!has_valid_) listener.noted("the data has no split valid: nothing is evaluated");
 }
 

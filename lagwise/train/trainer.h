@@ -103,6 +103,7 @@ class Trainer {
   TrainingLine line_;  // of the last step
   bool has_valid_ = false;
   std::vector<std::string> passed_over_;  // what is wrong with newer checkpoints
+  std::string arithmetic_change_;         // since the checkpoint, for people
 };
 
 }  // namespace lagwise

@@ -125,6 +125,7 @@ std::string state_text(const TrainerState& state) {
                      {"tokens", state.pending.tokens},
                      {"seconds", state.pending.seconds}};
   json["threads"] = state.threads;
+  json["arithmetic"] = state.arithmetic;
   json["seed"] = state.model.seed;
   json["model"] = model_json(state.model);
   json["words"] = state.words;
@@ -162,6 +163,7 @@ TrainerState parse_state(const std::string& file, const std::string& text) {
   pending.take("tokens", state.pending.tokens);
   pending.take("seconds", state.pending.seconds);
   in.take("threads", state.threads);
+  if (in.json().contains("arithmetic")) in.take("arithmetic", state.arithmetic);
   state.model = read_model(in.inside("model"));
   in.take("words", state.words);
   std::string hash;

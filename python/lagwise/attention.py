@@ -5,11 +5,11 @@ from typing import List, Optional, Tuple, Union
 import torch
 from torch import Tensor, nn
 
-from . import _part
-from ._draw import Draw
-from ._padding import from_front, to_front
-from .encodings import Encoding
-from .states import KeyValueCache, LinearState
+from lagwise import _part
+from lagwise._draw import Draw
+from lagwise._padding import from_front, to_front
+from lagwise.encodings import Encoding
+from lagwise.states import KeyValueCache, LinearState
 
 
 class Attention(nn.Module):

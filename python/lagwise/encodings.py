@@ -5,8 +5,8 @@ from typing import List, NamedTuple, Optional, Sequence
 import torch
 from torch import Tensor, nn
 
-from . import _part
-from ._draw import Draw
+from lagwise import _part
+from lagwise._draw import Draw
 
 
 class Encoded(NamedTuple):

@@ -5,10 +5,10 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 import torch
 from torch import Tensor, nn
 
-from . import _part
-from ._draw import Draw
-from ._named import NamedParameters
-from ._padding import from_front, spans, to_front
+from lagwise import _part
+from lagwise._draw import Draw
+from lagwise._named import NamedParameters
+from lagwise._padding import from_front, spans, to_front
 
 _PROJECTIONS = ("q_proj", "k_proj", "v_proj", "out_proj")
 
