@@ -47,6 +47,12 @@ test:  ## all tests and checks (fresh machine: about 20 minutes)
 	@echo "== tests (seconds per stage stand in the summary, by label)"
 	@ctest --test-dir $(BUILD) --output-on-failure -j 2
 
+.PHONY: test-python
+test-python:  ## the Python package: wheel for torch 2.13 in build/python-venv, its tests
+	@$(STAGE) packages tools/setup build test python
+	@mkdir -p build
+	@tools/test_python
+
 .PHONY: golden
 GOLDEN ?= tests/golden
 golden:  ## compare with reference tensors: of tests/golden, or of GOLDEN=DIR

@@ -68,7 +68,7 @@ void Comparer::compare(BenchRow row, const Comparison& c, const Baseline& baseli
   // No peer was measured in place of chunked torch, but without a fast matrix
   // product it is no rival.
   const bool crippled =
-      baseline.name == "torch" && c.direction != "step" && !ops::has_openblas();
+      baseline.name == "torch" && c.direction != "step" && !ops::has_fast_blas();
   row.weak_baseline = crippled || row.floor.weak();
   rows_.push_back(row);
   manner_.on_row(row);

@@ -2,6 +2,7 @@
 
 #include <c10/core/CPUAllocator.h>
 #include <malloc.h>
+#include <torch/csrc/api/include/torch/version.h>
 
 #include <algorithm>
 #include <atomic>
@@ -50,7 +51,17 @@ void release(void* address) {
 struct CountingAllocator final : at::Allocator {
   at::Allocator* real = nullptr;
 
-  at::DataPtr allocate(size_t bytes) const override {
+#if TORCH_VERSION_MAJOR >= 2
+  at::DataPtr allocate(size_t bytes) override { return counted(bytes); }
+  void copy_data(void* to, const void* from, size_t bytes) const override {
+    default_copy_data(to, from, bytes);
+  }
+#else
+  at::DataPtr allocate(size_t bytes) const override { return counted(bytes); }
+#endif
+  at::DeleterFnPtr raw_deleter() const override { return &release; }
+
+  at::DataPtr counted(size_t bytes) const {
     at::DataPtr data = real->allocate(bytes);
     void* const address = data.get();
     if (address != nullptr) {
@@ -60,7 +71,6 @@ struct CountingAllocator final : at::Allocator {
     }
     return {address, address, &release, at::Device(at::kCPU)};
   }
-  at::DeleterFnPtr raw_deleter() const override { return &release; }
 };
 
 /// Stands in for the CPU allocator as long as it lives.

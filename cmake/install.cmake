@@ -52,7 +52,7 @@ file(GLOB kernels_headers CONFIGURE_DEPENDS lagwise/kernels/*.h)
 list(FILTER kernels_headers EXCLUDE REGEX "(-inl\\.h|/testing_[a-z_]*\\.h)$")
 if(LAGWISE_TORCH)
   set(ops_headers linear_attention exact_attention exact_step toeplitz_linear encoded peers
-                  head_shape parameters)
+                  head_shape parameters torch_names)
   set(encodings_headers encoding)
   set(attention_headers feature_map linear memory_options output_norm kv_cache shared_state)
   foreach(layer ops encodings attention)
@@ -69,6 +69,12 @@ write_basic_package_version_file(lagwise-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/lagwise-config.cmake
         ${PROJECT_BINARY_DIR}/lagwise-config-version.cmake DESTINATION ${config_dir})
+
+# What torch's headers and libraries need beyond /usr, where compilers look anyway.
+if(LAGWISE_TORCH AND NOT TORCH_INSTALL_PREFIX STREQUAL /usr)
+  set(torch_pc_libs "-L\${torch_prefix}/lib ")
+  set(torch_pc_cflags "-isystem \${torch_prefix}/include ")
+endif()
 
 # pkg-config: prefix is found from the place of the .pc file itself.
 set(pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,14 +1,17 @@
-"""Loads the library into Debian's python3-torch and tries its operators there."""
+"""Loads the library into a torch and tries its operators there: into Debian's
+python3-torch in `make test`, as the installed package in `make test-python`."""
 
 import sys
 import unittest
+from importlib.util import find_spec
 from pathlib import Path
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd import gradcheck
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
+if find_spec("lagwise") is None:  # not installed
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 import lagwise  # noqa: E402
 
 

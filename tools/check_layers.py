@@ -7,7 +7,7 @@ import sys
 import tree
 
 ARROWS = ["core", "kernels", "ops", ("encodings", "attention"), "nn", "models", "tasks",
-          "train", "study", "cli"]
+          "train", ("study", "bindings"), "cli"]
 SIDE = {"data": {"core"}, "report": {"core"}, "runtime": {"core", "kernels", "data"},
         "dist": {"core", "ops"}}
 # The first layer that may use each of them. Tests of any layer may use dist, for its peers

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "lagwise/ops/exact_step.h"
+#include "lagwise/ops/torch_names.h"
 
 namespace lagwise {
 namespace {
@@ -54,6 +55,16 @@ void KeyValueCache::keep_last(int64_t rows) {
   first_ += drop, length_ -= drop, dropped_ += drop;
 }
 
+KeyValueCache KeyValueCache::copied() const {
+  KeyValueCache copy = *this;
+  if (k_.defined()) copy.k_ = k_.clone(), copy.v_ = v_.clone();
+  return copy;
+}
+
+void KeyValueCache::reorder(const at::Tensor& order) {
+  if (k_.defined()) k_ = k_.index_select(0, order), v_ = v_.index_select(0, order);
+}
+
 void KeyValueCache::append(const at::Tensor& k, const at::Tensor& v) {
   if (k.dim() != 4) refuse("k [B, H, n, D]", k);
   if (v.dim() != 4 || v.size(0) != k.size(0) || v.size(1) != k.size(1) ||
@@ -78,7 +89,7 @@ at::Tensor KeyValueCache::values() const {
   return v_.narrow(2, first_, length_);
 }
 
-at::Tensor KeyValueCache::step(const Encoded& encoded, c10::optional<int64_t> window,
+at::Tensor KeyValueCache::step(const Encoded& encoded, ops::Optional<int64_t> window,
                                const at::Tensor& key_bias) const {
   if (encoded.q.dim() != 4 || encoded.q.size(2) != 1)
     refuse("q [B, H, 1, D]", encoded.q);

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <c10/util/Optional.h>
 
 #include "lagwise/ops/encoded.h"
+#include "lagwise/ops/torch_names.h"
 
 namespace lagwise {
 
@@ -26,6 +26,12 @@ class KeyValueCache {
   /// Forgets all but the last `rows` tokens.
   void keep_last(int64_t rows);
 
+  /// The same rows in memory of its own: what is appended to one, the other lacks.
+  KeyValueCache copied() const;
+
+  /// Sequence b becomes what sequence order[b] was, int64 [B].
+  void reorder(const at::Tensor& order);
+
   int64_t length() const { return length_; }           ///< tokens kept
   int64_t seen() const { return dropped_ + length_; }  ///< and forgotten ones
   at::Tensor keys() const;                             ///< [B, H, length, D], a view
@@ -34,7 +40,7 @@ class KeyValueCache {
   /// One token: x.q [B, H, 1, D] attends to all keys, with the scale and the tables by
   /// lag of x (x.k is ignored). key_bias [B, H, length] is added to the scores of a key.
   /// Returns [B, H, 1, E].
-  at::Tensor step(const Encoded& encoded, c10::optional<int64_t> window = {},
+  at::Tensor step(const Encoded& encoded, ops::Optional<int64_t> window = {},
                   const at::Tensor& key_bias = {}) const;
 
  private:

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "lagwise/ops/exact_attention.h"
+#include "lagwise/ops/torch_names.h"
 
 namespace lagwise {
 namespace {
@@ -33,7 +34,7 @@ struct Tokens {
     x.lag_values = values.narrow(1, first, i + 1);
     return x;
   }
-  at::Tensor all(c10::optional<int64_t> window = {}) const {
+  at::Tensor all(ops::Optional<int64_t> window = {}) const {
     ops::ExactOptions options;
     options.causal = true;
     options.scale = 0.4;
@@ -49,7 +50,7 @@ double worst(const at::Tensor& a, const at::Tensor& b) {
 
 TEST(KeyValueCache, AStepIsTheLastRowOfTheWhole) {
   const Tokens t;
-  using Window = c10::optional<int64_t>;
+  using Window = ops::Optional<int64_t>;
   for (const Window window : {Window(), Window(100)}) {
     const at::Tensor all = t.all(window);
     KeyValueCache cache(at::kDouble);

@@ -249,6 +249,7 @@ TEST(Doctor, PrintsJsonForMachines) {
   EXPECT_GT(json["machine"]["memory_bytes"], 1000000);
   EXPECT_EQ(json["simd"]["chosen"], json["simd"]["usable"][0]);
   EXPECT_GE(json["threads"]["torch"], 1);
+  EXPECT_EQ(json["threads"]["openmp"].size(), 1u) << json["threads"]["openmp"];
   for (const auto& feature : json["features"]) {
     EXPECT_TRUE(feature["on"].is_boolean());
     EXPECT_NE(feature["why"], "") << feature["name"];

@@ -1,6 +1,7 @@
 // `lagwise compare`: encodings and attentions head to head, at equal budget.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

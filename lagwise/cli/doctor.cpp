@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -16,6 +17,7 @@
 #include "lagwise/cli/verbs.h"
 #include "lagwise/core/machine.h"
 #include "lagwise/ops/matrix_product.h"
+#include "lagwise/ops/torch/blas_threads.h"
 #include "lagwise/study/versions.h"
 
 namespace lagwise::cli {
@@ -36,7 +38,10 @@ struct Feature {
   std::string why;  ///< off: what is missing and how to get it; on: how to use it
 };
 
+/// The file of the BLAS, or its name where it is inside torch.
 std::string blas() {
+  if (const std::string name = ops::blas_name(); name.starts_with("MKL"))
+    return name + ", inside torch";
   for (const char* name : {"libopenblas", "libmkl_rt", "libblis", "libblas"}) {
     const std::string file = loaded_library(name);
     if (!file.empty()) return file;
@@ -53,6 +58,13 @@ std::string or_unknown(const std::string& text) {
   return text.empty() ? "unknown" : text;
 }
 
+std::vector<std::string> openmp_runtimes() {
+  std::vector<std::string> all;
+  for (const char* name : {"libgomp", "libiomp", "libomp"})
+    for (const std::string& file : loaded_libraries(name)) all.push_back(file);
+  return all;
+}
+
 std::vector<Fact> facts() {
   const Memory ram = memory();
   const std::vector<std::string> usable = usable_simd();
@@ -60,6 +72,7 @@ std::vector<Fact> facts() {
       {"versions", "lagwise", lagwise_version()},
       {"versions", "compiler", compiler_version()},
       {"versions", "torch", torch_version()},
+      {"versions", "torch_library", or_unknown(loaded_library("libtorch_cpu"))},
       {"versions", "highway", highway_version()},
       {"versions", "matrix_product", ops::matrix_product_library()},
       {"versions", "blas", or_unknown(blas())},
@@ -77,11 +90,12 @@ std::vector<Fact> facts() {
       {"simd", "usable", usable},
       {"simd", "compiled", compiled_simd()},
       {"threads", "torch", at::get_num_threads()},
+      {"threads", "openmp", openmp_runtimes()},
       {"threads", "OMP_NUM_THREADS", environment("OMP_NUM_THREADS")},
       {"threads", "OPENBLAS_NUM_THREADS", environment("OPENBLAS_NUM_THREADS")},
       {"threads", "note",
        "OpenBLAS keeps a thread pool of its own, which torch's setting does not bind; "
-       "set OPENBLAS_NUM_THREADS as well"},
+       "set OPENBLAS_NUM_THREADS as well (MKL shares torch's threads)"},
   };
 }
 
@@ -108,6 +122,8 @@ Feature fast_blas() {
 Feature fitting_blas() {
   constexpr const char* kName = "BLAS for this CPU";
   const std::string core = blas_core(), warning = blas_warning(core, this_cpu());
+  if (ops::blas_name().starts_with("MKL"))
+    return {kName, true, "MKL chooses its kernels itself"};
   if (core.empty()) return {kName, false, "only OpenBLAS says what it runs"};
   if (!warning.empty()) return {kName, false, warning};
   const bool ours = environment("LAGWISE_BLAS_CORE") == core;
@@ -115,6 +131,17 @@ Feature fitting_blas() {
           fmt::format(
               "kernels for {}{}", core,
               ours ? ", which lagwise chose; elsewhere set OPENBLAS_CORETYPE" : "")};
+}
+
+/// Two runtimes have threads of their own: what is set for one does not hold for the
+/// other, and both take cores from each other.
+Feature one_openmp() {
+  constexpr const char* kName = "one OpenMP";
+  const std::vector<std::string> all = openmp_runtimes();
+  if (all.size() == 1) return {kName, true, all.front()};
+  if (all.empty()) return {kName, false, "none is loaded: one thread computes"};
+  return {kName, false,
+          fmt::format("{} runtimes are loaded: {}", all.size(), fmt::join(all, ", "))};
 }
 
 Feature all_cores() {
@@ -129,8 +156,12 @@ Feature python_operators() {
   constexpr const char* kName = "python operators";
   const std::string library = loaded_library("liblagwise");
   if (library.empty()) return {kName, false, "liblagwise.so is not loaded"};
-  if (!std::filesystem::exists("/usr/lib/python3/dist-packages/torch"))
+  const bool of_debian = loaded_library("libtorch_cpu").starts_with("/usr/lib/");
+  if (of_debian && !std::filesystem::exists("/usr/lib/python3/dist-packages/torch"))
     return {kName, false, "python3-torch is not installed"};
+  // In a wheel: lagwise/lib/torch-2.13/liblagwise.so.
+  if (library.find("/lagwise/lib/torch-") != std::string::npos)
+    return {kName, true, "import lagwise"};
   return {kName, true, fmt::format("torch.ops.load_library(\"{}\")", library)};
 }
 
@@ -140,6 +171,7 @@ std::vector<Feature> features() {
       simd_feature("AVX2", "AVX2", "avx2"),
       simd_feature("AVX-512", "AVX3", "avx512f"),
       all_cores(),
+      one_openmp(),
       fast_blas(),
       fitting_blas(),
       python_operators(),

@@ -1,6 +1,7 @@
 // `lagwise list [WORD]`: what a recipe can name, with a summary and the options of each.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <memory>

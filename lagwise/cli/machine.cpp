@@ -79,22 +79,27 @@ std::vector<std::string> usable_simd() {
   return names_of(hwy::SupportedTargets() & HWY_TARGETS);
 }
 
-std::string loaded_library(std::string_view name) {
+std::vector<std::string> loaded_libraries(std::string_view name) {
   struct Search {
     std::string_view name;
-    std::filesystem::path found;
+    std::vector<std::string> found;
   } search{name, {}};
   const auto visit = [](dl_phdr_info* info, size_t, void* data) {
     auto* search = static_cast<Search*>(data);
     const std::filesystem::path path = info->dlpi_name;
     if (!path.filename().string().starts_with(search->name)) return 0;
-    search->found = path;
-    return 1;  // stop
+    std::error_code unknown;
+    const std::filesystem::path real = std::filesystem::canonical(path, unknown);
+    search->found.push_back((unknown ? path : real).string());
+    return 0;  // go on
   };
   dl_iterate_phdr(visit, &search);
-  std::error_code ignored;
-  const auto file = std::filesystem::canonical(search.found, ignored);
-  return search.found.empty() ? "" : file.string();
+  return search.found;
+}
+
+std::string loaded_library(std::string_view name) {
+  const std::vector<std::string> all = loaded_libraries(name);
+  return all.empty() ? "" : all.front();
 }
 
 std::string environment(const char* name) {

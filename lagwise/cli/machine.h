@@ -25,9 +25,10 @@ Memory memory();
 std::vector<std::string> compiled_simd();
 std::vector<std::string> usable_simd();  ///< of the compiled ones, on this CPU
 
-/// The file of the first shared library in this process whose name begins with
-/// `name`, links resolved.
-std::string loaded_library(std::string_view name);
+/// The files of the shared libraries in this process whose names begin with `name`,
+/// links resolved, in the order in which they were loaded.
+std::vector<std::string> loaded_libraries(std::string_view name);
+std::string loaded_library(std::string_view name);  ///< the first, or nothing
 
 /// The value of an environment variable, or "not set".
 std::string environment(const char* name);

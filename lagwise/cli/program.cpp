@@ -1,6 +1,7 @@
 #include "lagwise/cli/program.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cerrno>

@@ -10,6 +10,7 @@ namespace {
 struct LmState : DecodingState {
   explicit LmState(StackState from) : stack(std::move(from)) {}
   int64_t bytes() const override { return stack.bytes(); }
+  void reorder(const at::Tensor& order) override { stack.reorder(order); }
   StackState stack;
 };
 

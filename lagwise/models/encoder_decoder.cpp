@@ -12,6 +12,7 @@ namespace {
 struct PairState : DecodingState {
   explicit PairState(StackState from) : stack(std::move(from)) {}
   int64_t bytes() const override { return stack.bytes(); }
+  void reorder(const at::Tensor& order) override { stack.reorder(order); }
   StackState stack;
 };
 

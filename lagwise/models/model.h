@@ -21,6 +21,10 @@ class DecodingState {
  public:
   virtual ~DecodingState() = default;
   virtual int64_t bytes() const = 0;  ///< that it occupies
+
+  /// Sequence b becomes what sequence order[b] was, int64 [B]; one may be taken often, or
+  /// not at all.
+  virtual void reorder(const at::Tensor& order) = 0;
 };
 
 /// A transformer. Parameters are named like layers.0.attn.q_proj.weight; those of

@@ -87,6 +87,18 @@ int64_t StackState::bytes() const {
   return sum;
 }
 
+void StackState::reorder(const at::Tensor& order) {
+  const auto as_it_was = [](const auto& kept) { return kept; };
+  for (nn::BlockState& block : blocks) {
+    if (block.self) block.self->reorder(order);
+    if (block.heard) block.heard->reorder(order);
+  }
+  taken = nn::reordered(taken, order, as_it_was);
+  for (std::vector<Code>& of_encoding : codes)
+    if (of_encoding.size() > 1)
+      of_encoding = nn::reordered(of_encoding, order, as_it_was);
+}
+
 Stack::Stack(const ModelConfig& config, bool causal, bool listens, nn::Initial& initial)
     : config_(config),
       causal_(causal),

@@ -22,6 +22,7 @@ struct StackState {
   /// same position, else one per sequence.
   std::vector<std::vector<Code>> codes;
   int64_t bytes() const;
+  void reorder(const at::Tensor& order);  ///< as DecodingState
 };
 
 /// The middle of every model: tokens in, rows out. Embedding, encoding, blocks, norm.

@@ -22,6 +22,7 @@
 #include "lagwise/nn/mixer.h"
 #include "lagwise/ops/exact_attention.h"
 #include "lagwise/ops/peer_rows.h"
+#include "lagwise/ops/torch_names.h"
 
 namespace lagwise::nn {
 namespace {
@@ -40,6 +41,19 @@ struct ExactPast {
 struct ExactMemory : MixerState {
   std::vector<ExactPast> pasts;
   at::Tensor key_lengths;  // [B] in cross attention
+
+  void reorder(const at::Tensor& order) override {
+    if (key_lengths.defined()) key_lengths = key_lengths.index_select(0, order);
+    if (of_whole_batch) {
+      for (ExactPast& past : pasts) past.rows.reorder(order);
+      return;
+    }
+    pasts = reordered(pasts, order, [](const ExactPast& past) {
+      return ExactPast{past.rows.copied(), past.gates};
+    });
+  }
+
+  bool of_whole_batch = false;  // in cross attention
   int64_t bytes() const override {
     size_t sum = 0;
     for (const ExactPast& past : pasts) {
@@ -104,6 +118,8 @@ class ExactMixer : public Mixer {
 
   MemoryOptions memory() const override { return memory_; }
 
+  bool draws() const override { return encoding_->traits().stochastic; }
+
   at::Tensor mix(const HeadRows& rows, const Pass& pass) const override {
     const Encoded x = encode_rows(*encoding_, rows.q, rows.k, layer_, pass);
     if (pass.peers != nullptr) return mix_together(rows, x, pass);
@@ -155,6 +171,7 @@ class ExactMixer : public Mixer {
     memory->pasts[0].rows.append(
         encode_rows(*encoding_, k.narrow(2, 0, 0), k, layer_, pass).k, v);
     memory->key_lengths = pass.key_lengths;
+    memory->of_whole_batch = true;
     return memory;
   }
 
@@ -267,7 +284,7 @@ class ExactMixer : public Mixer {
 
   std::shared_ptr<Encoding> encoding_;
   Layer layer_;
-  c10::optional<int64_t> window_;
+  ops::Optional<int64_t> window_;
   bool half_ = false;  // keys and values kept in bf16
   MemoryOptions memory_;
 };

@@ -40,6 +40,17 @@ struct LinearMemory : MixerState {
     at::Tensor log_scale;  // [1, H, length], of features that have one
   };
   std::vector<Past> pasts;
+  bool by_lag = false;
+
+  void reorder(const at::Tensor& order) override {
+    for (at::Tensor* x : {&state.s, &state.z, &state.m, &k, &v, &key_lengths})
+      if (x->defined()) *x = x->index_select(0, order);
+    pasts = reordered(pasts, order, [](const Past& past) {
+      return Past{past.rows.copied(), past.log_scale};
+    });
+  }
+
+  ops::LinearState* constant_size() override { return by_lag ? nullptr : &state; }
 
   int64_t bytes() const override {
     int64_t sum = 0;
@@ -79,6 +90,15 @@ at::Tensor lengths_within(const at::Tensor& lengths, int64_t from, int64_t to) {
   return lengths.defined() ? (lengths - from).clamp(0, to - from) : lengths;
 }
 
+/// Whether a gradient is wanted of a call, in which a step would write into its state.
+bool has_graph(const LinearInputs& x, const ops::LinearState& state) {
+  if (!at::GradMode::is_enabled()) return false;
+  for (const at::Tensor* one : {&x.q.x, &x.k.x, &x.v, &x.decay, &x.log_decay,
+                                &x.write_strength, &state.s, &state.z})
+    if (one->defined() && one->requires_grad()) return true;
+  return false;
+}
+
 std::string cannot_say_one_token() {
   std::string text = "expected an encoding that acts on one token alone, one of ";
   for (const std::string& each : encodings_of_one_token())
@@ -116,6 +136,13 @@ class LinearMixer : public Mixer {
     return attention_.output_norm().before_layer();
   }
 
+  bool draws() const override {
+    return encoding_->traits().stochastic ||
+           attention_.map()
+               .directions({}, place_.layer, place_.shape.dim, at::kFloat)
+               .defined();
+  }
+
   at::Tensor mix(const HeadRows& rows, const Pass& pass) const override {
     const Joined x = join(rows, pass);
     if (by_lag() && pass.peers != nullptr)
@@ -144,7 +171,9 @@ class LinearMixer : public Mixer {
   }
 
   std::unique_ptr<MixerState> start(int64_t) const override {
-    return std::make_unique<LinearMemory>();
+    auto memory = std::make_unique<LinearMemory>();
+    memory->by_lag = by_lag();
+    return memory;
   }
 
   at::Tensor extend(MixerState& state, const HeadRows& rows,
@@ -152,8 +181,8 @@ class LinearMixer : public Mixer {
     auto& memory = static_cast<LinearMemory&>(state);
     const Joined x = join(rows, pass);
     if (by_lag()) return extend_by_lag(memory, rows.q, x.inputs, pass);
-    const bool graph = at::GradMode::is_enabled() && rows.q.requires_grad();
-    const bool one_row = rows.q.size(2) == 1 && !pass.lengths.defined() && !graph;
+    const bool one_row = rows.q.size(2) == 1 && !pass.lengths.defined() &&
+                         !has_graph(x.inputs, memory.state);
     if (one_row) return attention_.step(x.inputs, memory.state);
     auto [out, next] = attention_.attend(x.inputs, memory.state);
     memory.state = next;

@@ -9,6 +9,7 @@
 #include "lagwise/attention/memory_options.h"
 #include "lagwise/nn/pass.h"
 #include "lagwise/ops/dense.h"
+#include "lagwise/ops/linear_attention.h"
 
 namespace lagwise::nn {
 
@@ -17,6 +18,13 @@ class MixerState {
  public:
   virtual ~MixerState() = default;
   virtual int64_t bytes() const = 0;
+
+  /// Sequence b becomes what sequence order[b] was, int64 [B]; one may be taken often, or
+  /// not at all: search among several continuations.
+  virtual void reorder(const at::Tensor& order) = 0;
+
+  /// Where it is the state of linear attention and nothing else, that; else null.
+  virtual ops::LinearState* constant_size() { return nullptr; }
 };
 
 /// The rows of a layer's input as heads see them, and its gates.
@@ -54,6 +62,10 @@ class Mixer {
 
   /// What it asks of the layer around it: gates, convolutions.
   virtual MemoryOptions memory() const { return {}; }
+
+  /// Whether its results depend on the draw of a pass: random features, or an encoding
+  /// that is stochastic.
+  virtual bool draws() const = 0;
 
   /// -> [B, H, N, E]
   virtual at::Tensor mix(const HeadRows& rows, const Pass& pass) const = 0;

@@ -19,6 +19,12 @@ int64_t AttentionState::bytes() const {
   return static_cast<int64_t>(recent) + mixer->bytes();
 }
 
+void AttentionState::reorder(const at::Tensor& order) {
+  for (at::Tensor* rows : {&recent_q, &recent_k, &recent_v})
+    if (rows->defined()) *rows = rows->index_select(0, order);
+  mixer->reorder(order);
+}
+
 MultiHeadAttention::MultiHeadAttention(const AttentionConfig& config,
                                        std::shared_ptr<Encoding> encoding,
                                        Initial& initial)

@@ -27,6 +27,7 @@ struct AttentionState : MixerState {
   std::unique_ptr<MixerState> mixer;
   at::Tensor recent_q, recent_k, recent_v;  ///< [B, K - 1, .] of the convolutions
   int64_t bytes() const override;
+  void reorder(const at::Tensor& order) override;
 };
 
 /// Projects rows to heads, mixes them along the sequence, and projects back.
@@ -58,6 +59,9 @@ class MultiHeadAttention : public torch::nn::Module {
   OneTokenLayer one_token(const Draw& draw, int64_t horizon) const {
     return mixer_->one_token(draw, horizon);
   }
+
+  /// As Mixer::draws.
+  bool draws() const { return mixer_->draws(); }
 
   std::unique_ptr<AttentionState> start(int64_t batch) const;
   at::Tensor extend(AttentionState& state, const at::Tensor& x, const Pass& pass,

@@ -28,6 +28,19 @@ struct Initial {
   }
 };
 
+/// While one of these lives, parameters made on this thread are left without values: for
+/// models that are given the values of another right away.
+class WithoutValues {
+ public:
+  WithoutValues();
+  ~WithoutValues();
+  WithoutValues(const WithoutValues&) = delete;
+  WithoutValues& operator=(const WithoutValues&) = delete;
+
+ private:
+  bool before_;
+};
+
 /// A module that registers trained tensors of an owner that is no module, such as an
 /// encoding, under their names.
 class Holder : public torch::nn::Module {

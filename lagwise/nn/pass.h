@@ -33,6 +33,17 @@ struct Pass {
 /// of an undefined x.
 at::Tensor sequence(const at::Tensor& x, int64_t b, int64_t count);
 
+/// What was kept of each sequence, in another order: that of sequence b is a copy of what
+/// sequence order[b] had. None where nothing was kept.
+template <class Kept, class Copy>
+std::vector<Kept> reordered(const std::vector<Kept>& kept, const at::Tensor& order,
+                            const Copy& copy) {
+  std::vector<Kept> now;
+  for (int64_t b = 0; b < order.size(0) && !kept.empty(); ++b)
+    now.push_back(copy(kept.at(static_cast<size_t>(order[b].item<int64_t>()))));
+  return now;
+}
+
 /// Rows kept from before [B, H, M, .], the last of which are `fresh` [B, H, n, .]: those
 /// as they came where gradients are asked for, since what is kept has no graph.
 at::Tensor with_graph(const at::Tensor& kept, const at::Tensor& fresh);

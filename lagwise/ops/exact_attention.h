@@ -1,22 +1,23 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <c10/util/Optional.h>
+
+#include "lagwise/ops/torch_names.h"
 
 namespace lagwise::ops {
 
 /// What to compute. Every tensor is optional; undefined means "none".
 struct ExactOptions {
-  bool causal = false;                      ///< key position <= query position
-  c10::optional<double> scale = {};         ///< 1 / sqrt(D) unless given
-  at::Tensor lag_bias = {};                 ///< [1|H, N+M-1], added after the scale
-  at::Tensor lag_keys = {};                 ///< [1|H, N+M-1, D], inside the scale
-  at::Tensor lag_values = {};               ///< [1|H, N+M-1, E]
-  c10::optional<int64_t> query_start = {};  ///< key_start + M - N unless given, with
-                                            ///<   the N, M of each sequence
-  int64_t key_start = 0;                    ///< row i stands at query_start + i, key j
-                                            ///<   at key_start + j
-  c10::optional<int64_t> window = {};       ///< |lag| < window
+  bool causal = false;                 ///< key position <= query position
+  Optional<double> scale = {};         ///< 1 / sqrt(D) unless given
+  at::Tensor lag_bias = {};            ///< [1|H, N+M-1], added after the scale
+  at::Tensor lag_keys = {};            ///< [1|H, N+M-1, D], inside the scale
+  at::Tensor lag_values = {};          ///< [1|H, N+M-1, E]
+  Optional<int64_t> query_start = {};  ///< key_start + M - N unless given, with
+                                       ///<   the N, M of each sequence
+  int64_t key_start = 0;               ///< row i stands at query_start + i, key j
+                                       ///<   at key_start + j
+  Optional<int64_t> window = {};       ///< |lag| < window
 
   /// Ragged batches: see ops/torch/sequences.h. Each sequence counts its rows from its own
   /// beginning. Unless query_start is given its last query stands at its last key, so a
@@ -28,7 +29,9 @@ struct ExactOptions {
   /// key_bias_j = -(l_1 + ... + l_j) with the gate's logs l: what queries would add is
   /// the same for all their keys, and a softmax does not see it. -inf hides a key.
   at::Tensor key_bias = {};
-};
+
+  at::Tensor starts = {}, key_starts = {};  ///< [B]: the first real row, where padding
+};                                          ///<   is on the left
 
 /// Exact softmax attention, differentiable once, f32 or f64, any strides, in memory
 /// of the order of its inputs.

@@ -1,18 +1,19 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <c10/util/Optional.h>
+
+#include "lagwise/ops/torch_names.h"
 
 namespace lagwise::ops {
 
 /// What a step needs beside the cache. Undefined tensors mean "none".
 struct ExactStepOptions {
-  c10::optional<double> scale = {};    ///< 1 / sqrt(D) unless given
-  at::Tensor lag_bias = {};            ///< [1|H, M]: as in exact_attention with N = 1,
-  at::Tensor lag_keys = {};            ///< [1|H, M, D]  entry M-1-j serves key j
-  at::Tensor lag_values = {};          ///< [1|H, M, E]
-  c10::optional<int64_t> window = {};  ///< only the last `window` keys are seen
-  at::Tensor key_bias = {};            ///< [B, H, M], added to every score of a key
+  Optional<double> scale = {};    ///< 1 / sqrt(D) unless given
+  at::Tensor lag_bias = {};       ///< [1|H, M]: as in exact_attention with N = 1,
+  at::Tensor lag_keys = {};       ///< [1|H, M, D]  entry M-1-j serves key j
+  at::Tensor lag_values = {};     ///< [1|H, M, E]
+  Optional<int64_t> window = {};  ///< only the last `window` keys are seen
+  at::Tensor key_bias = {};       ///< [B, H, M], added to every score of a key
 };
 
 /// One query per head, standing at the last key, against all keys: the last row of

@@ -1,34 +1,44 @@
 #include "lagwise/ops/favor.h"
 
 #include <ATen/Dispatch.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/empty.h>
 #include <c10/util/Exception.h>
-#include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
 #include <cmath>
-#include <tuple>
+#include <string>
 #include <vector>
 
 #include "lagwise/kernels/favor.h"
 #include "lagwise/ops/parallel/heads.h"
+#include "lagwise/ops/torch/define.h"
+#include "lagwise/ops/torch/differentiable_pair.h"
 #include "lagwise/ops/torch/expect.h"
-#include "lagwise/ops/torch/once_differentiable.h"
 
 namespace lagwise::ops {
 namespace {
 
 using at::Tensor;
 using kernels::Favor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-using Optional = c10::optional<Tensor>;
-using Pair = std::tuple<Tensor, Tensor>;
 
 constexpr const char* kOp = "favor_features";
 
-Favor read(c10::string_view kind, double offset) {
+/// What a call takes, in the order of its schema.
+struct FavorArguments {
+  Tensor x, directions;
+  std::string kind;
+  double offset;
+};
+
+template <class Visit>
+void each_argument(FavorArguments& x, const Visit& visit) {
+  visit(x.x), visit(x.directions), visit(x.kind), visit(x.offset);
+}
+
+const DifferentiablePair kPair = {
+    kOp, "lagwise::favor_features", "lagwise::_favor_features_backward", {0}, 2, 2};
+
+Favor read_kind(const std::string& kind, double offset) {
   if (kind == "positive") return {Favor::Kind::positive};
   if (kind == "two_sided") return {Favor::Kind::two_sided};
   TORCH_CHECK(kind == "relu", kOp,
@@ -52,13 +62,6 @@ void check(const Tensor& x, const Tensor& directions) {
               directions.scalar_type());
 }
 
-Pair make_outputs(const Favor& favor, const Tensor& x, const Tensor& directions) {
-  const int64_t f = favor.width(directions.size(0));
-  const Tensor y = at::empty({x.size(0), x.size(1), x.size(2), f}, x.options());
-  if (favor.kind == Favor::Kind::relu) return {y, at::empty({0}, x.options())};
-  return {y, at::empty({x.size(0), x.size(1), x.size(2)}, x.options())};
-}
-
 /// The directions as a right factor, once for all heads.
 template <class T>
 Tensor pack(MatView<const T> b, int64_t d) {
@@ -80,14 +83,21 @@ MatView<T> rows(MatView<T> x, const Strip& strip) {
   return x.data ? x.slice(strip.begin, strip.end) : x;
 }
 
-Pair favor_cpu(const Tensor& x, const Tensor& directions, c10::string_view kind,
-               double offset) {
+/// favor_features: y, and the log_scale of its rows; relu has none.
+void forward_op(const c10::OperatorHandle& op, Stack* stack) {
+  const Stack taken = take_arguments(op, *stack);
+  FavorArguments given;
+  read_arguments(taken.data(), given);
+  const Tensor &x = given.x, &directions = given.directions;
   check(x, directions);
-  const Favor favor = read(kind, offset);
+  const Favor favor = read_kind(given.kind, given.offset);
   const int64_t m = directions.size(0), d = x.size(3);
-  Tensor y, log_scale;
-  std::tie(y, log_scale) = make_outputs(favor, x, directions);
-  const Tensor scales = favor.kind == Favor::Kind::relu ? Tensor() : log_scale;
+  const std::vector<int64_t> rows_of_x = {x.size(0), x.size(1), x.size(2)};
+  std::vector<int64_t> shape = rows_of_x;
+  shape.push_back(favor.width(m));
+  const Tensor y = at::empty(shape, x.options());
+  const Tensor scales =
+      favor.kind == Favor::Kind::relu ? Tensor() : at::empty(rows_of_x, x.options());
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), kOp, [&] {
     const Tensor right = pack<scalar_t>(matrix<scalar_t>(directions).transposed(), d);
     const auto body = [&](Strip strip, scalar_t* own) {
@@ -100,36 +110,33 @@ Pair favor_cpu(const Tensor& x, const Tensor& directions, c10::string_view kind,
     for_each_strip<scalar_t>(x.size(0) * x.size(1), x.size(2),
                              kernels::favor_scratch<scalar_t>(m, d), body);
   });
-  return {y, log_scale};
+  stack->emplace_back(y);
+  stack->emplace_back(scales.defined() ? scales : at::empty({0}, x.options()));
 }
 
-Pair favor_meta(const Tensor& x, const Tensor& directions, c10::string_view kind,
-                double offset) {
+/// _favor_features_backward: dx. The derivative of an exponential is itself, so y is all
+/// that it needs of the forward pass.
+void backward_op(const c10::OperatorHandle& op, Stack* stack) {
+  const Stack taken = take_arguments(op, *stack);
+  Tensor d_y, d_scales;
+  read(taken[0], d_y);
+  read(taken[1], d_scales);
+  const Tensor& y = taken[3].toTensor();  // after wanted, before log_scale
+  FavorArguments given;
+  read_arguments(&taken[5], given);
+  const Tensor &x = given.x, &directions = given.directions;
+  const Favor favor = read_kind(given.kind, given.offset);
   check(x, directions);
-  return make_outputs(read(kind, offset), x, directions);
-}
-
-void check_gradient(const Favor& favor, const Optional& dy, const Optional& dlog_scale,
-                    const Tensor& x, const Tensor& y, const Tensor& directions) {
-  check(x, directions);
-  const int64_t f = favor.width(directions.size(0));
-  const std::vector<int64_t> like_y = {x.size(0), x.size(1), x.size(2), f};
-  expect_tensor(kOp, "features", "[B, H, N, F]", y, like_y, x);
-  if (dy) expect_tensor(kOp, "d_features", "[B, H, N, F]", *dy, like_y, x);
-  if (dlog_scale)
-    expect_tensor(kOp, "d_log_scale", "[B, H, N]", *dlog_scale,
-                  {x.size(0), x.size(1), x.size(2)}, x);
-}
-
-Tensor gradient_cpu(const Optional& dy_in, const Optional& dlog_scale, const Tensor& x,
-                    const Tensor& y, const Tensor& directions, c10::string_view kind,
-                    double offset) {
-  const Favor favor = read(kind, offset);
-  check_gradient(favor, dy_in, dlog_scale, x, y, directions);
   const int64_t m = directions.size(0), d = x.size(3);
+  const std::vector<int64_t> like_y = {x.size(0), x.size(1), x.size(2), favor.width(m)};
+  expect_tensor(kOp, "features", "[B, H, N, F]", y, like_y, x);
+  if (d_y.defined()) expect_tensor(kOp, "d_features", "[B, H, N, F]", d_y, like_y, x);
+  if (favor.kind == Favor::Kind::relu) d_scales = Tensor();
+  if (d_scales.defined())
+    expect_tensor(kOp, "d_log_scale", "[B, H, N]", d_scales,
+                  {x.size(0), x.size(1), x.size(2)}, x);
   const Tensor dx = at::empty(x.sizes(), x.options());
-  const Tensor dy = dy_in ? dy_in->contiguous() : y.new_zeros(y.sizes());
-  const Tensor scales = dlog_scale.value_or(Tensor());
+  const Tensor dy = d_y.defined() ? d_y.contiguous() : y.new_zeros(y.sizes());
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), kOp, [&] {
     const Tensor right = pack<scalar_t>(matrix<scalar_t>(directions), d);
     const auto body = [&](Strip strip, scalar_t* own) {
@@ -137,107 +144,55 @@ Tensor gradient_cpu(const Optional& dy_in, const Optional& dlog_scale, const Ten
           favor, rows(head_view<const scalar_t>(x, strip.head), strip),
           rows(head_view<const scalar_t>(y, strip.head), strip),
           rows(head_view<const scalar_t>(dy, strip.head), strip),
-          rows(head_column<const scalar_t>(scales, strip.head), strip),
+          rows(head_column<const scalar_t>(d_scales, strip.head), strip),
           right.data_ptr<scalar_t>(), m,
           rows(head_view<scalar_t>(dx, strip.head), strip), own);
     };
     for_each_strip<scalar_t>(x.size(0) * x.size(1), x.size(2),
                              kernels::favor_scratch<scalar_t>(m, d), body);
   });
-  return dx;
+  stack->emplace_back(dx);
 }
 
-Tensor gradient_meta(const Optional& dy, const Optional& dlog_scale, const Tensor& x,
-                     const Tensor& y, const Tensor& directions, c10::string_view kind,
-                     double offset) {
-  check_gradient(read(kind, offset), dy, dlog_scale, x, y, directions);
-  return at::empty(x.sizes(), x.options());
-}
-
-auto& favor_operator() {
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("lagwise::favor_features", "")
-                             .typed<decltype(favor_cpu)>();
-  return op;
-}
-
-Tensor call_gradient(const Tensor& dy, const Tensor& dlog_scale, const Tensor& x,
-                     const Tensor& y, const Tensor& directions, c10::string_view kind,
-                     double offset) {
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("lagwise::_favor_features_backward", "")
-                             .typed<decltype(gradient_cpu)>();
-  const auto optional = [](const Tensor& t) {
-    return t.defined() ? Optional(t) : c10::nullopt;
-  };
-  return op.call(optional(dy), optional(dlog_scale), x, y, directions, kind, offset);
-}
-
-struct FavorFunction : torch::autograd::Function<FavorFunction> {
-  static variable_list forward(AutogradContext* ctx, const Tensor& x,
-                               const Tensor& directions, const std::string& kind,
-                               double offset) {
-    at::AutoDispatchBelowADInplaceOrView below_autograd;
-    const auto [y, log_scale] = favor_operator().call(x, directions, kind, offset);
-    ctx->save_for_backward({x, directions, y});
-    ctx->set_materialize_grads(false);
-    ctx->saved_data["kind"] = kind;
-    ctx->saved_data["offset"] = offset;
-    if (kind == "relu") ctx->mark_non_differentiable({log_scale});
-    return {y, log_scale};
-  }
-
-  // The derivative of an exponential is itself, so y is all it needs.
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const auto saved = ctx->get_saved_variables();
-    const std::string kind = ctx->saved_data["kind"].toStringRef();
-    Tensor dx;
-    {
-      at::AutoGradMode off(false);
-      dx =
-          call_gradient(grads[0], kind == "relu" ? Tensor() : grads[1], saved[0],
-                        saved[2], saved[1], kind, ctx->saved_data["offset"].toDouble());
-    }
-    return once_differentiable(kOp, {saved[0], grads[0], grads[1]},
-                               {dx, Tensor(), Tensor(), Tensor()});
-  }
-};
-
-Pair favor_autograd(const Tensor& x, const Tensor& directions, c10::string_view kind,
-                    double offset) {
+/// Under torch's key Autograd, above both.
+void forward_autograd(const c10::OperatorHandle& op, Stack* stack) {
+  FavorArguments x;
+  read_arguments(&*(stack->end() - op.schema().arguments().size()), x);
   // Returning no gradient would look to a learner like a gradient of zero.
-  TORCH_CHECK(!directions.requires_grad() || !at::GradMode::is_enabled(), kOp,
+  TORCH_CHECK(!x.directions.requires_grad() || !at::GradMode::is_enabled(), kOp,
               ": expected directions that need no gradient, got ones that do; they "
               "are drawn, not learned");
-  const auto r = FavorFunction::apply(x, directions, std::string(kind), offset);
-  return {r[0], r[1]};
+  differentiate<kPair>(op, stack);
 }
 
 }  // namespace
 
 Features favor_features(const Tensor& x, const Tensor& directions,
                         const std::string& kind, double offset) {
-  auto [y, log_scale] = favor_operator().call(x, directions, kind, offset);
-  if (kind == "relu") return {y, {}};
-  return {y, log_scale};
+  Stack stack;
+  write_arguments(FavorArguments{x, directions, kind, offset}, stack);
+  call_forward<kPair>(stack);
+  if (kind == "relu") return {stack[0].toTensor(), {}};
+  return {stack[0].toTensor(), stack[1].toTensor()};
 }
 
+using torch::CppFunction;
+
 TORCH_LIBRARY_FRAGMENT(lagwise, m) {
-  m.def(
-      "favor_features(Tensor x, Tensor directions, str kind=\"positive\", "
-      "float offset=0.001) -> (Tensor features, Tensor log_scale)");
-  m.def(
-      "_favor_features_backward(Tensor? d_features, Tensor? d_log_scale, Tensor x, "
-      "Tensor features, Tensor directions, str kind, float offset) -> Tensor");
+  define(m,
+         "favor_features(Tensor x, Tensor directions, str kind=\"positive\", "
+         "float offset=0.001) -> (Tensor features, Tensor log_scale)");
+  define(m,
+         "_favor_features_backward(Tensor? d_features, Tensor? d_log_scale, "
+         "bool[] wanted, Tensor features, Tensor log_scale, Tensor x, "
+         "Tensor directions, str kind, float offset) -> Tensor");
 }
 TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
-  m.impl("favor_features", favor_cpu);
-  m.impl("_favor_features_backward", gradient_cpu);
+  m.impl("favor_features", CppFunction::makeFromBoxedFunction<forward_op>());
+  m.impl("_favor_features_backward", CppFunction::makeFromBoxedFunction<backward_op>());
 }
-TORCH_LIBRARY_IMPL(lagwise, Meta, m) {
-  m.impl("favor_features", favor_meta);
-  m.impl("_favor_features_backward", gradient_meta);
+TORCH_LIBRARY_IMPL(lagwise, Autograd, m) {
+  m.impl("favor_features", CppFunction::makeFromBoxedFunction<forward_autograd>());
 }
-TORCH_LIBRARY_IMPL(lagwise, Autograd, m) { m.impl("favor_features", favor_autograd); }
 
 }  // namespace lagwise::ops

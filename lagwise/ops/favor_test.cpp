@@ -138,13 +138,5 @@ TEST(FavorFeatures, RefuseASecondDerivative) {
                  "differentiated once");
 }
 
-TEST(FavorFeatures, HaveAShapeWithoutNumbers) {
-  const Tensor x = at::empty({2, 3, 7, 4}, at::device(at::kMeta).dtype(at::kFloat));
-  const Tensor w = at::empty({6, 4}, x.options());
-  EXPECT_EQ(favor_features(x, w, "two_sided").x.sizes(),
-            at::IntArrayRef({2, 3, 7, 12}));
-  EXPECT_EQ(favor_features(x, w).log_scale.sizes(), at::IntArrayRef({2, 3, 7}));
-}
-
 }  // namespace
 }  // namespace lagwise::ops

@@ -2,16 +2,15 @@
 
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/empty_like.h>
 #include <c10/util/Exception.h>
-#include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
 #include <stdexcept>
 
 #include "lagwise/core/spec.h"
-#include "lagwise/ops/torch/once_differentiable.h"
+#include "lagwise/ops/torch/define.h"
+#include "lagwise/ops/torch/differentiable_pair.h"
 
 namespace lagwise::ops {
 namespace {
@@ -19,8 +18,6 @@ namespace {
 using at::Tensor;
 using kernels::FeatureMap;
 using Kind = FeatureMap::Kind;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 
 constexpr const char* kOp = "feature_map";
 constexpr double kReluOffset = 1e-3;  // Performer's: a row of zeros divides by it
@@ -57,30 +54,47 @@ MatView<T> piece(const Tensor& x, int64_t begin, int64_t end) {
   return {static_cast<T*>(x.data_ptr()) + begin, 1, end - begin, end - begin, 1};
 }
 
-Tensor map_cpu(const Tensor& x_in, c10::string_view text) {
-  check(x_in);
-  const FeatureMap map = read_feature_map(kOp, std::string(text));
-  const Tensor x = x_in.contiguous(), out = at::empty_like(x);
+struct MapArguments {
+  Tensor x;
+  std::string map;
+};
+
+template <class Visit>
+void each_argument(MapArguments& x, const Visit& visit) {
+  visit(x.x), visit(x.map);
+}
+
+const DifferentiablePair kPair = {
+    kOp, "lagwise::feature_map", "lagwise::_feature_map_backward", {0}, 1, 1, 0};
+
+void map_op(const c10::OperatorHandle& op, Stack* stack) {
+  const Stack taken = take_arguments(op, *stack);
+  MapArguments given;
+  read_arguments(taken.data(), given);
+  check(given.x);
+  const FeatureMap map = read_feature_map(kOp, given.map);
+  const Tensor x = given.x.contiguous(), out = at::empty_like(x);
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), kOp, [&] {
     at::parallel_for(0, x.numel(), kGrain, [&](int64_t begin, int64_t end) {
       kernels::map_rows<scalar_t>(map, piece<const scalar_t>(x, begin, end),
                                   piece<scalar_t>(out, begin, end));
     });
   });
-  return out;
+  stack->emplace_back(out);
 }
 
-void check_slopes(const Tensor& grad, const Tensor& x) {
-  check(x);
-  TORCH_CHECK(grad.sizes() == x.sizes() && grad.scalar_type() == x.scalar_type(), kOp,
-              ": expected a gradient like x, ", x.scalar_type(), " ", x.sizes(),
-              ", got ", grad.scalar_type(), " ", grad.sizes());
-}
-
-Tensor slopes_cpu(const Tensor& grad_in, const Tensor& x_in, c10::string_view text) {
-  check_slopes(grad_in, x_in);
-  const FeatureMap map = read_feature_map(kOp, std::string(text));
-  const Tensor x = x_in.contiguous(), grad = grad_in.contiguous();
+void slopes_op(const c10::OperatorHandle& op, Stack* stack) {
+  const Stack taken = take_arguments(op, *stack);
+  const Tensor& d_out = taken[0].toTensor();
+  MapArguments given;
+  read_arguments(&taken[2], given);  // after d_out, wanted
+  check(given.x);
+  TORCH_CHECK(
+      d_out.sizes() == given.x.sizes() && d_out.scalar_type() == given.x.scalar_type(),
+      kOp, ": expected a gradient like x, ", given.x.scalar_type(), " ",
+      given.x.sizes(), ", got ", d_out.scalar_type(), " ", d_out.sizes());
+  const FeatureMap map = read_feature_map(kOp, given.map);
+  const Tensor x = given.x.contiguous(), grad = d_out.contiguous();
   const Tensor out = at::empty_like(x);
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), kOp, [&] {
     at::parallel_for(0, x.numel(), kGrain, [&](int64_t begin, int64_t end) {
@@ -89,56 +103,7 @@ Tensor slopes_cpu(const Tensor& grad_in, const Tensor& x_in, c10::string_view te
                                     piece<scalar_t>(out, begin, end));
     });
   });
-  return out;
-}
-
-Tensor map_meta(const Tensor& x, c10::string_view text) {
-  check(x);
-  read_feature_map(kOp, std::string(text));
-  return at::empty_like(x, at::MemoryFormat::Contiguous);
-}
-
-Tensor slopes_meta(const Tensor& grad, const Tensor& x, c10::string_view text) {
-  check_slopes(grad, x);
-  read_feature_map(kOp, std::string(text));
-  return at::empty_like(x, at::MemoryFormat::Contiguous);
-}
-
-Tensor call_slopes(const Tensor& grad, const Tensor& x, c10::string_view text) {
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("lagwise::_feature_map_backward", "")
-                             .typed<decltype(slopes_cpu)>();
-  return op.call(grad, x, text);
-}
-
-auto& map_operator() {
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("lagwise::feature_map", "")
-                             .typed<decltype(map_cpu)>();
-  return op;
-}
-
-struct MapFunction : torch::autograd::Function<MapFunction> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& x,
-                        const std::string& text) {
-    ctx->save_for_backward({x});
-    ctx->saved_data["map"] = text;
-    at::AutoDispatchBelowADInplaceOrView below_autograd;
-    return map_operator().call(x, text);
-  }
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const Tensor x = ctx->get_saved_variables()[0];
-    Tensor dx;
-    {
-      at::AutoGradMode off(false);
-      dx = call_slopes(grads[0], x, ctx->saved_data["map"].toStringRef());
-    }
-    return once_differentiable(kOp, {x, grads[0]}, {dx, Tensor()});
-  }
-};
-
-Tensor map_autograd(const Tensor& x, c10::string_view text) {
-  return MapFunction::apply(x, std::string(text));
+  stack->emplace_back(out);
 }
 
 }  // namespace
@@ -159,21 +124,26 @@ FeatureMap read_feature_map(const char* op, const std::string& text) {
 }
 
 Tensor feature_map(const Tensor& x, const std::string& map) {
-  return map_operator().call(x, map);
+  Stack stack;
+  write_arguments(MapArguments{x, map}, stack);
+  call_forward<kPair>(stack);
+  return stack[0].toTensor();
 }
 
+using torch::CppFunction;
+
 TORCH_LIBRARY_FRAGMENT(lagwise, m) {
-  m.def("feature_map(Tensor x, str map) -> Tensor");
-  m.def("_feature_map_backward(Tensor grad, Tensor x, str map) -> Tensor");
+  define(m, "feature_map(Tensor x, str map) -> Tensor");
+  define(m,
+         "_feature_map_backward(Tensor d_out, bool[] wanted, Tensor x, str map) -> "
+         "Tensor");
 }
 TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
-  m.impl("feature_map", map_cpu);
-  m.impl("_feature_map_backward", slopes_cpu);
+  m.impl("feature_map", CppFunction::makeFromBoxedFunction<map_op>());
+  m.impl("_feature_map_backward", CppFunction::makeFromBoxedFunction<slopes_op>());
 }
-TORCH_LIBRARY_IMPL(lagwise, Meta, m) {
-  m.impl("feature_map", map_meta);
-  m.impl("_feature_map_backward", slopes_meta);
+TORCH_LIBRARY_IMPL(lagwise, Autograd, m) {
+  m.impl("feature_map", CppFunction::makeFromBoxedFunction<differentiate<kPair>>());
 }
-TORCH_LIBRARY_IMPL(lagwise, Autograd, m) { m.impl("feature_map", map_autograd); }
 
 }  // namespace lagwise::ops

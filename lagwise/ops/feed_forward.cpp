@@ -20,6 +20,7 @@
 #include "lagwise/ops/recompute.h"
 #include "lagwise/ops/torch/once_differentiable.h"
 #include "lagwise/ops/torch/recorded.h"
+#include "lagwise/ops/torch_names.h"
 
 namespace lagwise::ops {
 namespace {
@@ -188,8 +189,8 @@ Gradients both_backwards(const Layers& l, const Tensor& h, const Tensor& dy,
 struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& in_weight,
                         const Tensor& in_bias, const Tensor& out_weight,
-                        const Tensor& out_bias, const c10::optional<Tensor>& start,
-                        const c10::optional<Tensor>& gain, double eps) {
+                        const Tensor& out_bias, const Optional<Tensor>& start,
+                        const Optional<Tensor>& gain, double eps) {
     ctx->save_for_backward(
         {x, in_weight, in_bias, out_weight, out_bias, gain.value_or(Tensor())});
     ctx->saved_data["started"] = start.has_value();
@@ -240,7 +241,7 @@ Tensor feed_forward(const Tensor& x, const DenseWeights& in, const DenseWeights&
     return dense(at::gelu(dense(x, in.weight, in.bias)), out.weight, out.bias, start);
   }
   const auto optional = [](const Tensor& t) {
-    return t.defined() ? c10::optional<Tensor>(t) : c10::nullopt;
+    return t.defined() ? Optional<Tensor>(t) : kNone;
   };
   return recorded("lagwise::feed_forward", x, in.weight, [&] {
     if (!wants_graph({x, in.weight, in.bias, out.weight, out.bias, start, norm.gain}))

@@ -37,6 +37,9 @@ struct LinearOptions {
   /// length 1 keep S in range; neither is looked for. Causal only, without a denominator,
   /// log_scale or a decay per channel.
   at::Tensor write_strength;
+
+  at::Tensor starts, key_starts;  ///< [B]: the first real row, where padding is on the
+                                  ///<   left; `lengths` then counts from there
 };
 
 /// The whole past of every head, in O(D E) numbers. For packed sequences, S takes the

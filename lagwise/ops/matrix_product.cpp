@@ -1,148 +1,13 @@
 #include "lagwise/ops/matrix_product.h"
 
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/core/Tensor.h>
-#include <ATen/ops/addmm_cpu_dispatch.h>
-#include <ATen/ops/from_blob.h>
-#include <c10/util/Exception.h>
-#include <omp.h>
-#include <oneapi/dnnl/dnnl.h>
-
 #include <algorithm>
-#include <array>
-#include <map>
-#include <memory>
-#include <tuple>
 #include <vector>
+
+#include "lagwise/ops/products/by_torch.h"
+#include "lagwise/ops/products/products.h"
 
 namespace lagwise::ops {
 namespace {
-
-/// oneDNN takes as many threads as OpenMP would give it; the pieces of a layer are
-/// shared out by the caller, so here it has one.
-class OneThread {
- public:
-  OneThread() : before_(omp_get_max_threads()) {
-    if (before_ > 1) omp_set_num_threads(1);
-  }
-  ~OneThread() {
-    if (before_ > 1) omp_set_num_threads(before_);
-  }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  int before_;
-};
-
-/// A matrix as BLAS describes one: by rows, or by the rows of its transpose.
-struct Factor {
-  char turned;
-  dnnl_dim_t step;
-  template <class T>
-  explicit Factor(const MatView<const T>& x)
-      : turned(x.col_step == 1 ? 'N' : 'T'),
-        step(x.col_step == 1 ? std::max(x.row_step, x.cols)
-                             : std::max(x.col_step, x.rows)) {}
-};
-
-void check(dnnl_status_t status, int64_t m, int64_t k, int64_t n) {
-  TORCH_CHECK(status == dnnl_success, "oneDNN refused a product of ", m, " x ", k,
-              " x ", n, ": status ", static_cast<int>(status));
-}
-
-template <class T>
-void clear(MatView<T> c) {
-  for (int64_t i = 0; i < c.rows; ++i) std::fill_n(c.row(i), c.cols, T{0});
-}
-
-/// What decides which program oneDNN compiles for a product of bf16.
-using ProductShape =
-    std::tuple<int64_t, int64_t, int64_t, char, int64_t, char, int64_t, int64_t, bool>;
-
-/// One product of bf16 factors, compiled by oneDNN for its shape and for one thread.
-class CompiledProduct {
- public:
-  explicit CompiledProduct(const ProductShape& shape) {
-    const auto [m, k, n, a_turned, a_step, b_turned, b_step, c_step, add] = shape;
-    const auto matrix = [&, m = m, k = k, n = n](int64_t rows, int64_t cols,
-                                                 char turned, int64_t step,
-                                                 dnnl_data_type_t type) {
-      const dnnl_dims_t sizes = {rows, cols};
-      const dnnl_dims_t steps = {turned == 'N' ? step : 1, turned == 'N' ? 1 : step};
-      dnnl_memory_desc_t made;
-      check(dnnl_memory_desc_init_by_strides(&made, 2, sizes, type, steps), m, k, n);
-      return made;
-    };
-    descriptions_ = {matrix(m, k, a_turned, a_step, dnnl_bf16),
-                     matrix(k, n, b_turned, b_step, dnnl_bf16),
-                     matrix(m, n, 'N', c_step, dnnl_f32)};
-    compile(add, m, k, n);
-  }
-  ~CompiledProduct() {
-    dnnl_primitive_destroy(product_);
-    dnnl_stream_destroy(stream_);
-    dnnl_engine_destroy(engine_);
-  }
-  CompiledProduct(const CompiledProduct&) = delete;
-  CompiledProduct& operator=(const CompiledProduct&) = delete;
-
-  dnnl_status_t run(const void* a, const void* b, void* c) const {
-    const std::array<void*, 3> data = {const_cast<void*>(a), const_cast<void*>(b), c};
-    std::array<dnnl_memory_t, 3> memories{};
-    dnnl_status_t status = dnnl_success;
-    for (size_t i = 0; i < 3 && status == dnnl_success; ++i)
-      status = dnnl_memory_create(&memories[i], &descriptions_[i], engine_, data[i]);
-    const std::array<dnnl_exec_arg_t, 3> arguments = {{{DNNL_ARG_SRC, memories[0]},
-                                                       {DNNL_ARG_WEIGHTS, memories[1]},
-                                                       {DNNL_ARG_DST, memories[2]}}};
-    if (status == dnnl_success)
-      status = dnnl_primitive_execute(product_, stream_, 3, arguments.data());
-    if (status == dnnl_success) status = dnnl_stream_wait(stream_);
-    for (const dnnl_memory_t memory : memories)
-      if (memory) dnnl_memory_destroy(memory);
-    return status;
-  }
-
- private:
-  void compile(bool add, int64_t m, int64_t k, int64_t n) {
-    check(dnnl_engine_create(&engine_, dnnl_cpu, 0), m, k, n);
-    check(dnnl_stream_create(&stream_, engine_, dnnl_stream_default_flags), m, k, n);
-    dnnl_primitive_attr_t attributes = nullptr;
-    dnnl_post_ops_t after = nullptr;
-    check(dnnl_primitive_attr_create(&attributes), m, k, n);
-    check(dnnl_post_ops_create(&after), m, k, n);
-    if (add) check(dnnl_post_ops_append_sum(after, 1.0f), m, k, n);
-    check(dnnl_primitive_attr_set_post_ops(attributes, after), m, k, n);
-    dnnl_matmul_desc_t product;
-    check(dnnl_matmul_desc_init(&product, &descriptions_[0], &descriptions_[1], nullptr,
-                                &descriptions_[2]),
-          m, k, n);
-    dnnl_primitive_desc_t chosen = nullptr;
-    check(dnnl_primitive_desc_create(&chosen, &product, attributes, engine_, nullptr),
-          m, k, n);
-    check(dnnl_primitive_create(&product_, chosen), m, k, n);
-    dnnl_primitive_desc_destroy(chosen);
-    dnnl_post_ops_destroy(after);
-    dnnl_primitive_attr_destroy(attributes);
-  }
-
-  dnnl_engine_t engine_ = nullptr;
-  dnnl_stream_t stream_ = nullptr;
-  dnnl_primitive_t product_ = nullptr;
-  std::array<dnnl_memory_desc_t, 3> descriptions_{};
-};
-
-/// Compiling takes milliseconds, so each thread keeps what it compiled. A model has few
-/// shapes; batches of ever new lengths must not fill the memory.
-const CompiledProduct& compiled(const ProductShape& shape) {
-  constexpr size_t kMost = 256;
-  thread_local std::map<ProductShape, std::unique_ptr<CompiledProduct>> kept;
-  if (kept.size() >= kMost && !kept.contains(shape)) kept.clear();
-  std::unique_ptr<CompiledProduct>& product = kept[shape];
-  if (!product) product = std::make_unique<CompiledProduct>(shape);
-  return *product;
-}
 
 /// The numbers of x as f32, dense, in the order in which they lie in memory.
 class Widened {
@@ -165,59 +30,40 @@ class Widened {
   std::vector<float> numbers_;
 };
 
+/// Whether the product is done without a multiplication: there is nothing to write, or
+/// nothing to sum.
+template <class T, class U>
+bool trivial(const MatView<const T>& a, bool add, MatView<U> c) {
+  if (c.rows == 0 || c.cols == 0) return true;
+  if (a.cols > 0) return false;
+  for (int64_t i = 0; i < c.rows && !add; ++i) std::fill_n(c.row(i), c.cols, U{0});
+  return true;
+}
+
 }  // namespace
 
 ShortProduct best_short_product() {
-  static const bool has =
-      (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) ==
-      dnnl_cpu_isa_avx512_core_bf16;
+  static const bool has = products::has_bf16_instructions();
   return has ? ShortProduct::instructions : ShortProduct::widening;
 }
 
 void multiply(MatView<const c10::BFloat16> a, MatView<const c10::BFloat16> b, bool add,
               MatView<float> c, ShortProduct way) {
-  if (c.rows == 0 || c.cols == 0) return;
-  if (a.cols == 0) return add ? void() : clear(c);
-  if (way == ShortProduct::widening)
-    return multiply(Widened(a).view(), Widened(b).view(), add, c);
-  const OneThread one;
-  const Factor left(a), right(b);
-  const CompiledProduct& product =
-      compiled({c.rows, a.cols, c.cols, left.turned, left.step, right.turned,
-                right.step, std::max(c.row_step, c.cols), add});
-  check(product.run(a.data, b.data, c.data), c.rows, a.cols, c.cols);
+  if (trivial(a, add, c)) return;
+  if (way == ShortProduct::instructions) return products::multiply_bf16(a, b, add, c);
+  products::multiply_f32(Widened(a).view(), Widened(b).view(), add, c);
 }
 
 void multiply(MatView<const float> a, MatView<const float> b, bool add,
               MatView<float> c) {
-  if (c.rows == 0 || c.cols == 0) return;
-  if (a.cols == 0) return add ? void() : clear(c);
-  const OneThread one;
-  const Factor left(a), right(b);
-  check(dnnl_sgemm(left.turned, right.turned, c.rows, c.cols, a.cols, 1.0f, a.data,
-                   left.step, b.data, right.step, add ? 1.0f : 0.0f, c.data,
-                   std::max(c.row_step, c.cols)),
-        c.rows, a.cols, c.cols);
-}
-
-std::string matrix_product_library() {
-  const dnnl_version_t* const version = dnnl_version();
-  return "oneDNN " + std::to_string(version->major) + "." +
-         std::to_string(version->minor) + "." + std::to_string(version->patch);
+  if (!trivial(a, add, c)) products::multiply_f32(a, b, add, c);
 }
 
 void multiply(MatView<const double> a, MatView<const double> b, bool add,
               MatView<double> c) {
-  if (c.rows == 0 || c.cols == 0) return;
-  if (a.cols == 0) return add ? void() : clear(c);
-  // A pool's thread does not know what its caller has switched off.
-  const at::AutoDispatchBelowADInplaceOrView below_autograd;
-  const auto tensor = [](auto x) {
-    return at::from_blob(const_cast<double*>(x.data), {x.rows, x.cols},
-                         {x.row_step, x.col_step}, at::kDouble);
-  };
-  at::Tensor to = tensor(c);
-  at::cpu::addmm_out(to, to, tensor(a), tensor(b), add ? 1 : 0, 1);
+  if (!trivial(a, add, c)) products::multiply_by_torch(a, b, add, c);
 }
+
+std::string matrix_product_library() { return products::library(); }
 
 }  // namespace lagwise::ops

@@ -9,9 +9,9 @@
 namespace lagwise::ops {
 
 /// c [m, n] = a [m, k] b [k, n], or c += a b, by one thread: the product under dense
-/// layers. This is the one place that decides who computes it: oneDNN in f32, which
-/// compiles its products for what the CPU can do, and the BLAS of torch in f64, which
-/// serves tests alone.
+/// layers. This is the one place that decides who computes it. In f32 it is oneDNN with
+/// torch 1.13 and MKL with torch 2 (ops/products/); in f64, which serves tests alone, the
+/// BLAS of torch.
 ///
 /// The numbers of a row or those of a column of a and b must lie side by side, those of
 /// a row of c must. Without rows, columns or depth nothing is read.
@@ -24,14 +24,14 @@ void multiply(MatView<const double> a, MatView<const double> b, bool add,
 /// f32, so both ways differ in the order of their sums alone:
 ///
 ///     instructions   oneDNN's product of bf16, fast where the CPU has instructions for
-///                    it (AVX512_BF16, AMX); it needs AVX-512 at least
+///                    it (AVX512_BF16, AMX); not with torch 2
 ///     widening       the factors become f32 again; any CPU, slower than f32 itself
 enum class ShortProduct { instructions, widening };
 ShortProduct best_short_product();  ///< on this CPU
 void multiply(MatView<const c10::BFloat16> a, MatView<const c10::BFloat16> b, bool add,
               MatView<float> c, ShortProduct way = best_short_product());
 
-/// Who computes it in f32: "oneDNN 2.6.3".
+/// Who computes it in f32: "oneDNN 2.6.3", "MKL 2024.2".
 std::string matrix_product_library();
 
 }  // namespace lagwise::ops

@@ -1,21 +1,38 @@
 #include "lagwise/ops/rms_norm.h"
 
-#include <ATen/core/grad_mode.h>
 #include <c10/util/Exception.h>
-#include <torch/csrc/autograd/custom_function.h>
+#include <torch/library.h>
 
 #include "lagwise/ops/rms_norm_passes.h"
-#include "lagwise/ops/torch/once_differentiable.h"
-#include "lagwise/ops/torch/recorded.h"
+#include "lagwise/ops/torch/define.h"
+#include "lagwise/ops/torch/differentiable_pair.h"
+#include "lagwise/ops/torch/expect.h"
 
 namespace lagwise::ops {
 namespace {
 
 using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 
 constexpr const char* kOp = "rms_norm";
+
+/// What a call takes, in the order of its schema.
+struct RmsNormArguments {
+  Tensor x, gain;
+  double eps;
+};
+
+template <class Visit>
+void each_argument(RmsNormArguments& x, const Visit& visit) {
+  visit(x.x), visit(x.gain), visit(x.eps);
+}
+
+const DifferentiablePair kPair = {kOp,
+                                  "lagwise::_rms_norm",
+                                  "lagwise::_rms_norm_backward",
+                                  {0, 1},  // x, gain
+                                  2,
+                                  1,
+                                  1};
 
 void check(const Tensor& x, const Tensor& gain) {
   const auto type = x.scalar_type();
@@ -31,37 +48,66 @@ void check(const Tensor& x, const Tensor& gain) {
               gain.scalar_type());
 }
 
-struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& x_in, const Tensor& gain_in,
-                        double eps) {
-    const at::AutoDispatchBelowADInplaceOrView below_autograd;
-    const Tensor x = x_in.contiguous(), gain = gain_in.contiguous();
-    const auto [y, r] = rms_forward(x, gain, eps);
-    ctx->save_for_backward({x_in, gain_in});
-    ctx->saved_data["inv_size"] = r;
-    return y;
-  }
+/// _rms_norm: y, and the inverse size of each row.
+void forward_op(const c10::OperatorHandle& op, Stack* stack) {
+  const Stack taken = take_arguments(op, *stack);
+  RmsNormArguments given;
+  read_arguments(taken.data(), given);
+  check(given.x, given.gain);
+  const RmsForward to =
+      rms_forward(given.x.contiguous(), given.gain.contiguous(), given.eps);
+  stack->emplace_back(to.y);
+  stack->emplace_back(to.inv_size);
+}
 
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const auto saved = ctx->get_saved_variables();
-    RmsGradients found;
-    {
-      const at::AutoGradMode off(false);
-      found =
-          rms_backward(saved[0].contiguous(), saved[1].contiguous(),
-                       ctx->saved_data["inv_size"].toTensor(), grads[0].contiguous());
-    }
-    return once_differentiable(kOp, {saved[0], saved[1], grads[0]},
-                               {found.x, found.gain, Tensor()});
-  }
-};
+/// _rms_norm_backward: of x and gain.
+void backward_op(const c10::OperatorHandle& op, Stack* stack) {
+  const Stack taken = take_arguments(op, *stack);
+  const Tensor &d_y = taken[0].toTensor(), &r = taken[2].toTensor();  // after wanted
+  RmsNormArguments given;
+  read_arguments(&taken[3], given);
+  const Tensor &x = given.x, &gain = given.gain;
+  check(x, gain);
+  const int64_t rows = x.size(-1) == 0 ? 0 : x.numel() / x.size(-1);
+  expect_tensor(kOp, "d_y", "like x", d_y, x.sizes(), x);
+  expect_tensor(kOp, "inv_size", "[rows]", r, {rows}, x);
+  const RmsGradients to =
+      rms_backward(x.contiguous(), gain.contiguous(), r.contiguous(), d_y.contiguous());
+  stack->emplace_back(to.x);
+  stack->emplace_back(to.gain);
+}
+
+void rms_norm_op(const c10::OperatorHandle&, Stack* stack) {
+  call_forward<kPair>(*stack);
+  stack->pop_back();  // the inverse sizes
+}
 
 }  // namespace
 
 Tensor rms_norm(const Tensor& x, const Tensor& gain, double eps) {
-  check(x, gain);
-  return recorded("lagwise::rms_norm", x, gain,
-                  [&] { return RmsNormFunction::apply(x, gain, eps); });
+  Stack stack;
+  write_arguments(RmsNormArguments{x, gain, eps}, stack);
+  call_forward<kPair>(stack);
+  return stack[0].toTensor();
+}
+
+using torch::CppFunction;
+
+TORCH_LIBRARY_FRAGMENT(lagwise, m) {
+  define(m, "rms_norm(Tensor x, Tensor gain, float eps=1e-5) -> Tensor",
+         CppFunction::makeFromBoxedFunction<rms_norm_op>());
+  define(m,
+         "_rms_norm(Tensor x, Tensor gain, float eps) -> (Tensor y, Tensor inv_size)");
+  define(m,
+         "_rms_norm_backward(Tensor d_y, bool[] wanted, Tensor inv_size, Tensor x, "
+         "Tensor gain, float eps) -> (Tensor x, Tensor gain)");
+}
+TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
+  m.impl("_rms_norm", CppFunction::makeFromBoxedFunction<forward_op>());
+  m.impl("_rms_norm_backward", CppFunction::makeFromBoxedFunction<backward_op>());
+}
+TORCH_LIBRARY_IMPL(lagwise, Autograd, m) {
+  m.impl("_rms_norm", CppFunction::makeFromBoxedFunction<differentiate<kPair>>());
 }
 
 }  // namespace lagwise::ops

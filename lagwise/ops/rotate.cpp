@@ -2,18 +2,16 @@
 
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
-#include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
 #include <algorithm>
 
 #include "lagwise/kernels/rotate.h"
 #include "lagwise/ops/parallel/heads.h"
-#include "lagwise/ops/torch/once_differentiable.h"
+#include "lagwise/ops/torch/define.h"
+#include "lagwise/ops/torch/differentiable_pair.h"
 #include "lagwise/ops/torch/rows_first.h"
 
 namespace lagwise::ops {
@@ -21,12 +19,26 @@ namespace {
 
 using at::Tensor;
 using kernels::Pairs;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 
 constexpr const char* kOp = "rotate";
 
-Pairs read_layout(c10::string_view layout) {
+/// What a call takes, in the order of its schema.
+struct RotateArguments {
+  Tensor x, table;
+  std::string layout;
+  bool opposite;
+};
+
+template <class Visit>
+void each_argument(RotateArguments& x, const Visit& visit) {
+  visit(x.x), visit(x.table), visit(x.layout), visit(x.opposite);
+}
+
+const DifferentiablePair kPair = {
+    kOp, "lagwise::rotate", "lagwise::_rotate_backward", {0, 1}, 1, 1, 0,
+    {},  {{0, 1}}};  // x is read for the gradient of the table alone
+
+Pairs read_layout(const std::string& layout) {
   TORCH_CHECK(layout == "interleaved" || layout == "half", kOp,
               ": expected layout interleaved or half, got '", layout, "'");
   return layout == "half" ? Pairs::half : Pairs::interleaved;
@@ -121,11 +133,7 @@ void gradient_heads(const Tensor& x, const Tensor& g, Pairs pairs, bool opposite
   });
 }
 
-Tensor rotate_cpu(const Tensor& x_in, const Tensor& table_in, c10::string_view layout,
-                  bool opposite) {
-  check(x_in, table_in.sizes());
-  check_alike(x_in, table_in, "table");
-  const Pairs pairs = read_layout(layout);
+Tensor rotated(const Tensor& x_in, const Tensor& table_in, Pairs pairs, bool opposite) {
   const Tensor x = side_by_side(x_in), table = side_by_side(table_in);
   Tensor y = empty_in_order(x);
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "rotate", [&] {
@@ -134,102 +142,73 @@ Tensor rotate_cpu(const Tensor& x_in, const Tensor& table_in, c10::string_view l
   return y;
 }
 
-Tensor rotate_meta(const Tensor& x, const Tensor& table, c10::string_view layout,
-                   bool) {
-  check(x, table.sizes());
-  check_alike(x, table, "table");
-  read_layout(layout);
-  return empty_in_order(x);
-}
-
-Tensor table_gradient_cpu(const Tensor& x_in, const Tensor& g_in,
-                          at::IntArrayRef table_sizes, c10::string_view layout,
-                          bool opposite) {
-  check(x_in, table_sizes);
-  check_alike(x_in, g_in, "gradient");
-  TORCH_CHECK(g_in.sizes() == x_in.sizes(), kOp, ": expected a gradient like x, ",
-              x_in.sizes(), ", got ", g_in.sizes());
-  const Pairs pairs = read_layout(layout);
+Tensor table_gradient(const Tensor& x_in, const Tensor& g_in, at::IntArrayRef sizes,
+                      Pairs pairs, bool opposite) {
   const Tensor x = side_by_side(x_in), g = side_by_side(g_in);
-  Tensor d_table = at::zeros(table_sizes, x.options());
+  Tensor d_table = at::zeros(sizes, x.options());
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "rotate", [&] {
     gradient_heads<scalar_t>(x, g, pairs, opposite, d_table);
   });
   return d_table;
 }
 
-Tensor table_gradient_meta(const Tensor& x, const Tensor&, at::IntArrayRef table_sizes,
-                           c10::string_view, bool) {
-  return at::empty(table_sizes, x.options());
+void rotate_op(const c10::OperatorHandle& op, Stack* stack) {
+  const Stack taken = take_arguments(op, *stack);
+  RotateArguments given;
+  read_arguments(taken.data(), given);
+  const auto& [x, table, layout, opposite] = given;
+  check(x, table.sizes());
+  check_alike(x, table, "table");
+  stack->emplace_back(rotated(x, table, read_layout(layout), opposite));
 }
 
-Tensor call_table_gradient(const Tensor& x, const Tensor& g, at::IntArrayRef sizes,
-                           const std::string& layout, bool opposite) {
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("lagwise::_rotate_table_gradient", "")
-                             .typed<decltype(table_gradient_cpu)>();
-  return op.call(x, g, sizes, layout, opposite);
-}
-
-struct Rotate : torch::autograd::Function<Rotate> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& table,
-                        const std::string& layout, bool opposite) {
-    // x is needed for the gradient of the table alone; do not keep it alive for less.
-    ctx->save_for_backward({table.requires_grad() ? x : Tensor(), table});
-    ctx->saved_data["layout"] = layout;
-    ctx->saved_data["opposite"] = opposite;
-    at::AutoDispatchBelowADInplaceOrView below_autograd;
-    return rotate(x, table, layout, opposite);
-  }
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const auto saved = ctx->get_saved_variables();
-    const Tensor &x = saved[0], &table = saved[1], &g = grads[0];
-    const std::string layout = ctx->saved_data["layout"].toStringRef();
-    const bool opposite = ctx->saved_data["opposite"].toBool();
-    variable_list gradients(2);
-    {
-      at::AutoGradMode off(false);
-      gradients[0] = rotate(g, table, layout, !opposite);
-      if (x.defined())
-        gradients[1] = call_table_gradient(x, g, table.sizes(), layout, opposite);
-    }
-    gradients = once_differentiable(kOp, {x, table, g}, std::move(gradients));
-    gradients.resize(4);  // the layout and the direction have none
-    return gradients;
-  }
-};
-
-Tensor rotate_autograd(const Tensor& x, const Tensor& table, c10::string_view layout,
-                       bool opposite) {
-  return Rotate::apply(x, table, std::string(layout), opposite);
+/// The gradient of x turns back; that of the table is a product of x and gradient.
+void backward_op(const c10::OperatorHandle& op, Stack* stack) {
+  const Stack taken = take_arguments(op, *stack);
+  const Tensor& g = taken[0].toTensor();
+  const auto wanted = taken[1].toBoolList();
+  RotateArguments given;
+  read_arguments(&taken[2], given);
+  const auto& [x, table, layout, opposite] = given;
+  TORCH_CHECK(wanted.size() == 2, kOp, ": expected wanted of 2, got ", wanted.size());
+  check(g, table.sizes());
+  check_alike(g, table, "table");
+  const Pairs pairs = read_layout(layout);
+  const auto none = [&] { return at::empty({0}, g.options()); };
+  stack->emplace_back(wanted.get(0) ? rotated(g, table, pairs, !opposite) : none());
+  if (!wanted.get(1)) return stack->emplace_back(none()), void();
+  TORCH_CHECK(x.defined(), kOp, ": expected x for the gradient of the table, got none");
+  check_alike(x, g, "gradient");
+  TORCH_CHECK(g.sizes() == x.sizes(), kOp, ": expected a gradient like x, ", x.sizes(),
+              ", got ", g.sizes());
+  stack->emplace_back(table_gradient(x, g, table.sizes(), pairs, opposite));
 }
 
 }  // namespace
 
 Tensor rotate(const Tensor& x, const Tensor& table, const std::string& layout,
               bool opposite) {
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("lagwise::rotate", "")
-                             .typed<decltype(rotate_cpu)>();
-  return op.call(x, table, layout, opposite);
+  Stack stack;
+  write_arguments(RotateArguments{x, table, layout, opposite}, stack);
+  call_forward<kPair>(stack);
+  return stack[0].toTensor();
 }
 
+using torch::CppFunction;
+
 TORCH_LIBRARY_FRAGMENT(lagwise, m) {
-  m.def(
-      "rotate(Tensor x, Tensor table, str layout, bool opposite=False) -> "
-      "Tensor");
-  m.def(
-      "_rotate_table_gradient(Tensor x, Tensor gradient, int[] table_sizes, "
-      "str layout, bool opposite) -> Tensor");
+  define(m,
+         "rotate(Tensor x, Tensor table, str layout, bool opposite=False) -> Tensor");
+  define(m,
+         "_rotate_backward(Tensor d_out, bool[] wanted, Tensor? x, Tensor table, "
+         "str layout, bool opposite) -> (Tensor x, Tensor table)");
 }
 TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
-  m.impl("rotate", rotate_cpu);
-  m.impl("_rotate_table_gradient", table_gradient_cpu);
+  m.impl("rotate", CppFunction::makeFromBoxedFunction<rotate_op>());
+  m.impl("_rotate_backward", CppFunction::makeFromBoxedFunction<backward_op>());
 }
-TORCH_LIBRARY_IMPL(lagwise, Meta, m) {
-  m.impl("rotate", rotate_meta);
-  m.impl("_rotate_table_gradient", table_gradient_meta);
+TORCH_LIBRARY_IMPL(lagwise, Autograd, m) {
+  m.impl("rotate", CppFunction::makeFromBoxedFunction<differentiate<kPair>>());
 }
-TORCH_LIBRARY_IMPL(lagwise, Autograd, m) { m.impl("rotate", rotate_autograd); }
 
 }  // namespace lagwise::ops

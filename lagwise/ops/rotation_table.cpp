@@ -1,9 +1,7 @@
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/empty.h>
-#include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
 #include <vector>
@@ -11,17 +9,35 @@
 #include "lagwise/kernels/turn_table.h"
 #include "lagwise/ops/parallel/heads.h"
 #include "lagwise/ops/rotate.h"
-#include "lagwise/ops/torch/once_differentiable.h"
+#include "lagwise/ops/torch/define.h"
+#include "lagwise/ops/torch/differentiable_pair.h"
 
 namespace lagwise::ops {
 namespace {
 
 using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 
 constexpr const char* kOp = "rotation_table";
 constexpr int64_t kRows = 256;  // a multiple of the kernel's 64
+
+/// What a call takes, in the order of its schema.
+struct TableArguments {
+  Tensor positions, frequency;
+  double scale;
+  int64_t type;  // an at::ScalarType
+};
+
+template <class Visit>
+void each_argument(TableArguments& x, const Visit& visit) {
+  visit(x.positions), visit(x.frequency), visit(x.scale), visit(x.type);
+}
+
+const DifferentiablePair kPair = {kOp,
+                                  "lagwise::rotation_table",
+                                  "lagwise::_rotation_table_backward",
+                                  {1},  // frequency
+                                  1,
+                                  1};
 
 std::vector<int64_t> check(const Tensor& positions, const Tensor& frequency,
                            at::ScalarType type) {
@@ -60,19 +76,17 @@ void fill(const Tensor& positions, const Tensor& frequency, double scale,
   });
 }
 
-Tensor table_cpu(const Tensor& positions, const Tensor& frequency, double scale,
-                 at::ScalarType type) {
-  const auto sizes = check(positions, frequency, type);
-  Tensor table = at::empty(sizes, positions.options().dtype(type));
+void table_op(const c10::OperatorHandle& op, Stack* stack) {
+  const Stack taken = take_arguments(op, *stack);
+  TableArguments x;
+  read_arguments(taken.data(), x);
+  const auto type = static_cast<at::ScalarType>(x.type);
+  const auto sizes = check(x.positions, x.frequency, type);
+  Tensor table = at::empty(sizes, x.positions.options().dtype(type));
   AT_DISPATCH_FLOATING_TYPES(type, "rotation_table", [&] {
-    fill<scalar_t>(positions.contiguous(), frequency.contiguous(), scale, table);
+    fill<scalar_t>(x.positions.contiguous(), x.frequency.contiguous(), x.scale, table);
   });
-  return table;
-}
-
-Tensor table_meta(const Tensor& positions, const Tensor& frequency, double,
-                  at::ScalarType type) {
-  return at::empty(check(positions, frequency, type), positions.options().dtype(type));
+  stack->emplace_back(table);
 }
 
 /// With t = p f: d/df (cos t, sin t) = p (-sin t, cos t), summed over rows in double.
@@ -89,53 +103,58 @@ Tensor frequency_gradient(const Tensor& positions, const Tensor& table,
   return (by_axis * p).sum(at::IntArrayRef{0, 2}).reshape({table.size(1), planes});
 }
 
-struct RotationTable : torch::autograd::Function<RotationTable> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& positions,
-                        const Tensor& frequency, double scale, int64_t type) {
-    at::AutoDispatchBelowADInplaceOrView below_autograd;
-    Tensor table =
-        rotation_table(positions, frequency, scale, static_cast<at::ScalarType>(type));
-    ctx->save_for_backward({positions, table});
-    return table;
-  }
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const auto saved = ctx->get_saved_variables();
-    variable_list gradients(2);
-    {
-      at::AutoGradMode off(false);
-      gradients[1] = frequency_gradient(saved[0], saved[1], grads[0]);
-    }
-    gradients = once_differentiable(kOp, {saved[1], grads[0]}, std::move(gradients));
-    gradients.resize(4);
-    return gradients;
-  }
-};
+void backward_op(const c10::OperatorHandle& op, Stack* stack) {
+  const Stack taken = take_arguments(op, *stack);
+  const Tensor &g = taken[0].toTensor(), &table = taken[2].toTensor();  // after wanted
+  TableArguments x;
+  read_arguments(&taken[3], x);
+  const auto type = static_cast<at::ScalarType>(x.type);
+  const auto sizes = check(x.positions, x.frequency, type);
+  for (const Tensor& like : {table, g})
+    TORCH_CHECK(like.sizes() == at::IntArrayRef(sizes) && like.scalar_type() == type,
+                kOp, ": expected a table and its gradient ", sizes, ", ", type,
+                ", got ", like.sizes(), ", ", like.scalar_type());
+  stack->emplace_back(frequency_gradient(x.positions, table, g));
+}
 
-Tensor table_autograd(const Tensor& positions, const Tensor& frequency, double scale,
-                      at::ScalarType type) {
+/// Under torch's key Autograd, above both.
+void table_autograd(const c10::OperatorHandle& op, Stack* stack) {
+  TableArguments x;
+  read_arguments(&*(stack->end() - op.schema().arguments().size()), x);
   // Returning no gradient would look to a learner like a gradient of zero.
-  TORCH_CHECK(!positions.requires_grad(), kOp,
+  TORCH_CHECK(!x.positions.requires_grad(), kOp,
               ": expected positions that need no gradient, got some that do");
-  return RotationTable::apply(positions, frequency, scale, static_cast<int64_t>(type));
+  differentiate<kPair>(op, stack);
 }
 
 }  // namespace
 
 Tensor rotation_table(const Tensor& positions, const Tensor& frequency, double scale,
                       at::ScalarType type) {
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("lagwise::rotation_table", "")
-                             .typed<decltype(table_cpu)>();
-  return op.call(positions, frequency, scale, type);
+  Stack stack;
+  write_arguments(
+      TableArguments{positions, frequency, scale, static_cast<int64_t>(type)}, stack);
+  call_forward<kPair>(stack);
+  return stack[0].toTensor();
 }
 
+using torch::CppFunction;
+
 TORCH_LIBRARY_FRAGMENT(lagwise, m) {
-  m.def(
-      "rotation_table(Tensor positions, Tensor frequency, float scale=1, "
-      "ScalarType dtype=6) -> Tensor");
+  define(m,
+         "rotation_table(Tensor positions, Tensor frequency, float scale=1, "
+         "ScalarType dtype=6) -> Tensor");
+  define(
+      m,
+      "_rotation_table_backward(Tensor d_table, bool[] wanted, Tensor table, "
+      "Tensor positions, Tensor frequency, float scale, ScalarType dtype) -> Tensor");
 }
-TORCH_LIBRARY_IMPL(lagwise, CPU, m) { m.impl("rotation_table", table_cpu); }
-TORCH_LIBRARY_IMPL(lagwise, Meta, m) { m.impl("rotation_table", table_meta); }
-TORCH_LIBRARY_IMPL(lagwise, Autograd, m) { m.impl("rotation_table", table_autograd); }
+TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
+  m.impl("rotation_table", CppFunction::makeFromBoxedFunction<table_op>());
+  m.impl("_rotation_table_backward", CppFunction::makeFromBoxedFunction<backward_op>());
+}
+TORCH_LIBRARY_IMPL(lagwise, Autograd, m) {
+  m.impl("rotation_table", CppFunction::makeFromBoxedFunction<table_autograd>());
+}
 
 }  // namespace lagwise::ops

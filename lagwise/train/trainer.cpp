@@ -16,6 +16,7 @@
 #include "lagwise/data/formats/fnv1a.h"
 #include "lagwise/dist/lost_peer.h"
 #include "lagwise/models/model.h"
+#include "lagwise/train/arithmetic.h"
 #include "lagwise/train/evaluation_mode.h"
 #include "lagwise/train/first_nonfinite.h"
 #include "lagwise/train/memory_needed.h"
@@ -47,6 +48,7 @@ Trainer::Trainer(const Recipe& recipe, const std::string& folder,
   state_.model = completed_model(recipe_, *task_);
   state_.words = task_->words();
   state_.data_hash = task_->hash();
+  state_.arithmetic = arithmetic_here();
   has_valid_ = has_examples(*task_, "valid");
   team_.expect_same(state_.data_hash, "data (data.path)");
   team_.expect_same(data::fnv1a(data::bytes_of(recipe_text(recipe_))), "recipe");
@@ -138,6 +140,8 @@ void Trainer::resume() {
   if (recipe_.train.threads > 0 || recipe_.train.leaves > 1)
     saved.threads = state_.threads;
   saved.model = state_.model;
+  arithmetic_change_ = arithmetic_change(saved.arithmetic, state_.arithmetic);
+  saved.arithmetic = state_.arithmetic;
   state_ = std::move(saved);
   saved_ = state_.step;
 }
@@ -203,6 +207,9 @@ void Trainer::train_all(TrainListener& listener) {
 void Trainer::say_what_is_odd(TrainListener& listener) const {
   for (const std::string& damage : passed_over_)
     listener.noted("passed over a damaged checkpoint: " + damage);
+  if (!arithmetic_change_.empty())
+    listener.noted("goes on with " + arithmetic_change_ +
+                   ": last bits will differ from those of a run that did not change");
   if (!has_valid_) listener.noted("the data has no split valid: nothing is evaluated");
 }
 

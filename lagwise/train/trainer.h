@@ -112,6 +112,7 @@ class Trainer {
   bool done_ = false;   // of ranks that do not see the folder: what rank 0 found there
   int64_t saved_ = -1;  // the step of the newest checkpoint; -1: none
   std::vector<std::string> passed_over_;  // what is wrong with newer checkpoints
+  std::string arithmetic_change_;         // since the checkpoint, for people
 };
 
 }  // namespace lagwise

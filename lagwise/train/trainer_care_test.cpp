@@ -95,6 +95,21 @@ TEST(TrainerCare, NeverCallsADamagedCheckpointGood) {
               HasSubstr("00000002/model.safetensors: expected finite numbers in "));
 }
 
+TEST(TrainerCare, SaysThatAnotherTorchGoesOn) {
+  const TempFolder scratch;
+  train_until(tiny(), scratch / "run", 2);
+  const std::string file = scratch / "run/checkpoints/00000002/state.json";
+  auto state = nlohmann::json::parse(contents(file));
+  state["arithmetic"]["torch"] = "0.4.1";
+  state.erase("fnv1a");
+  put(file, state.dump());
+  KeepsNotes listener;
+  Trainer(tiny(), scratch / "run").run(listener);
+  ASSERT_EQ(listener.notes.size(), 1u);
+  EXPECT_THAT(listener.notes[0],
+              AllOf(StartsWith("goes on with torch "), HasSubstr("in place of 0.4.1")));
+}
+
 TEST(TrainerCare, RefusesWhatCannotBeComputedBeforeItWritesAnything) {
   const TempFolder scratch;
   Recipe recipe = tiny();

@@ -106,6 +106,12 @@ std::string model_config_text(const ModelConfig& config) {
   return model_json(config).dump();
 }
 
+ModelConfig parse_model_config(const std::string& file, const std::string& text) {
+  const Json json =
+      data::parse_strict_json(file, 0, data::bytes_of(text), {.fractions = true});
+  return read_model(Reader(file, json));
+}
+
 std::string state_text(const TrainerState& state) {
   Ordered json = {{"step", state.step}, {"best", nullptr}};
   if (state.best)
@@ -119,6 +125,7 @@ std::string state_text(const TrainerState& state) {
                      {"tokens", state.pending.tokens},
                      {"seconds", state.pending.seconds}};
   json["threads"] = state.threads;
+  json["arithmetic"] = state.arithmetic;
   json["seed"] = state.model.seed;
   json["model"] = model_json(state.model);
   json["words"] = state.words;
@@ -156,6 +163,7 @@ TrainerState parse_state(const std::string& file, const std::string& text) {
   pending.take("tokens", state.pending.tokens);
   pending.take("seconds", state.pending.seconds);
   in.take("threads", state.threads);
+  if (in.json().contains("arithmetic")) in.take("arithmetic", state.arithmetic);
   state.model = read_model(in.inside("model"));
   in.take("words", state.words);
   std::string hash;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "lagwise/train/arithmetic.h"
 #include "lagwise/train/recipe.h"
 
 namespace lagwise {
@@ -36,6 +37,7 @@ struct TrainerState {
   } pending;
 
   int64_t threads = 0;             ///< kept on resume: results depend on it
+  Arithmetic arithmetic;           ///< that made it; empty in older checkpoints
   ModelConfig model;               ///< as the data completed it
   std::vector<std::string> words;  ///< names of the tokens; empty: bytes
   uint64_t data_hash = 0;
@@ -55,5 +57,8 @@ TrainerState parse_state(const std::string& file, const std::string& text);
 
 /// A model's config as JSON, one line: in state.json and run.json.
 std::string model_config_text(const ModelConfig& config);
+
+/// The way back; `file` stands for where the text is from in messages.
+ModelConfig parse_model_config(const std::string& file, const std::string& text);
 
 }  // namespace lagwise

@@ -1,30 +1,30 @@
-"""lagwise's operators in PyTorch: ``import lagwise; lagwise.ops.linear_attention(...)``.
+"""lagwise in PyTorch: attention, positional encodings and models as modules
+(``lagwise.LinearAttention``, ``lagwise.encoding``, ``lagwise.load``), and the operators below
+them (``lagwise.ops.linear_attention``)."""
 
-Loads liblagwise.so into torch and names what it registers; there is no logic here.
-The library is looked for in $LAGWISE_LIBRARY, beside this file, in the build tree,
-then where `cmake --install` puts it.
-"""
-
-import os
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
-_HERE = Path(__file__).resolve().parent
+from lagwise import _library
 
+_library.load()
 
-def _library():
-    given = os.environ.get("LAGWISE_LIBRARY")
-    if given:
-        return given
-    places = [_HERE, _HERE.parents[1] / "build" / "release"]
-    for prefix in [*_HERE.parents, Path("/usr/local"), Path("/usr")]:
-        places += [prefix / "lib", *sorted(prefix.glob("lib/*-linux-gnu"))]
-    for place in places:
-        if (place / "liblagwise.so").exists():
-            return str(place / "liblagwise.so")
-    raise ImportError("lagwise: no liblagwise.so found; set LAGWISE_LIBRARY to its path")
+from lagwise import _fakes  # noqa: E402,F401  (what operators return without numbers)
 
+if TYPE_CHECKING:
+    from lagwise import ops  # ops.pyi: their types
+else:
+    ops = torch.ops.lagwise
 
-torch.ops.load_library(_library())
-ops = torch.ops.lagwise
+from lagwise.attention import (  # noqa: E402
+    Attention, ExactAttention, LinearAttention, attention)
+from lagwise.encodings import Encoded, Encoding, encoding  # noqa: E402
+from lagwise.models import Decoder, Model, load, save  # noqa: E402
+from lagwise.multihead import LayerState, MultiheadAttention  # noqa: E402
+from lagwise.states import KeyValueCache, LinearState  # noqa: E402
+
+__all__ = [
+    "Attention", "Decoder", "Encoded", "Encoding", "ExactAttention", "KeyValueCache",
+    "LayerState", "LinearAttention", "LinearState", "Model", "MultiheadAttention", "attention",
+    "encoding", "load", "ops", "save"]

@@ -4,11 +4,12 @@
 #include <torch/library.h>
 
 #include "lagwise/ops/exact/exact_call.h"
+#include "lagwise/ops/torch/define.h"
 #include "lagwise/ops/torch/differentiable_pair.h"
 #include "lagwise/ops/torch/expect.h"
 
 // The operators, in this order: what a call takes, the private pair that computes (CPU,
-// Meta, Autograd), the public one on top of it, registration.
+// Autograd), the public one on top of it, registration.
 
 namespace lagwise::ops {
 namespace {
@@ -31,15 +32,16 @@ void each_argument(ExactArguments& x, const Visit& visit) {
   visit(x.options.query_start), visit(x.options.key_start), visit(x.options.window);
   visit(x.options.lengths), visit(x.options.key_lengths);
   visit(x.options.cu_seqlens), visit(x.options.key_cu_seqlens);
-  visit(x.options.key_bias);
+  visit(x.options.key_bias), visit(x.options.starts), visit(x.options.key_starts);
 }
 
 const std::string kSchema =
     "Tensor q, Tensor k, Tensor v, *, bool causal=False, float? scale=None, "
     "Tensor? lag_bias=None, Tensor? lag_keys=None, Tensor? lag_values=None, "
-    "int? query_start=None, int key_start=0, int? window=None, Tensor? lengths=None, "
-    "Tensor? key_lengths=None, Tensor? cu_seqlens=None, Tensor? key_cu_seqlens=None, "
-    "Tensor? key_bias=None";
+    "SymInt? query_start=None, SymInt key_start=0, SymInt? window=None, "
+    "Tensor? lengths=None, Tensor? key_lengths=None, Tensor? cu_seqlens=None, "
+    "Tensor? key_cu_seqlens=None, Tensor? key_bias=None, Tensor? starts=None, "
+    "Tensor? key_starts=None";
 
 ExactCall check(const ExactArguments& x) {
   return check_exact(x.q, x.k, x.v, x.options);
@@ -47,18 +49,11 @@ ExactCall check(const ExactArguments& x) {
 
 // ---- _exact_attention: out, stats
 
-ExactForward forward_meta(const ExactCall& call) {
-  const auto options = call.q.options();
-  return {at::empty({call.b, call.h, call.n, call.e}, options),
-          at::empty({call.b, call.h, call.n, 2}, options)};
-}
-
-template <ExactForward (*compute)(const ExactCall&)>
 void forward_op(const c10::OperatorHandle& op, Stack* stack) {
   const Stack taken = take_arguments(op, *stack);
   ExactArguments arguments;
   read_arguments(taken.data(), arguments);
-  const ExactForward r = compute(check(arguments));
+  const ExactForward r = exact_forward_cpu(check(arguments));
   stack->emplace_back(r.out);
   stack->emplace_back(r.stats);
 }
@@ -75,26 +70,6 @@ const DifferentiablePair kPair = {kOp,
                                   2,
                                   {0, 1, 2}};
 
-ExactGradient backward_meta(const ExactCall& call, const ExactForward&, const Tensor&,
-                            const ExactWanted& wanted) {
-  const auto like = [](const Tensor& x, bool want) {
-    return want && x.defined() ? at::empty(x.sizes(), x.options()) : Tensor();
-  };
-  const auto column = [&](const Tensor& x, bool want) {
-    const Tensor made = like(x, want);
-    return made.defined() ? made.squeeze(-1) : made;
-  };
-  return {like(call.q, true),
-          like(call.k, true),
-          like(call.v, true),
-          column(call.lag_bias, wanted.lag_bias),
-          like(call.lag_keys, wanted.lag_keys),
-          like(call.lag_values, wanted.lag_values),
-          column(call.key_bias, wanted.key_bias)};
-}
-
-template <ExactGradient (*compute)(const ExactCall&, const ExactForward&, const Tensor&,
-                                   const ExactWanted&)>
 void backward_op(const c10::OperatorHandle& op, Stack* stack) {
   const Stack taken = take_arguments(op, *stack);
   const c10::IValue* at = taken.data();
@@ -116,20 +91,17 @@ void backward_op(const c10::OperatorHandle& op, Stack* stack) {
   expect_tensor(kOp, "stats", "[B, H, N, 2]", saved.stats, {call.b, call.h, call.n, 2},
                 call.q);
   saved = {saved.out.contiguous(), saved.stats.contiguous()};
-  const ExactGradient g = compute(
+  const ExactGradient g = exact_backward_cpu(
       call, saved, d_out, {wanted.get(3), wanted.get(4), wanted.get(5), wanted.get(6)});
-  std::vector<Tensor> gradients = {g.q,        g.k,          g.v,       g.lag_bias,
-                                   g.lag_keys, g.lag_values, g.key_bias};
-  for (Tensor& x : gradients)
-    if (!x.defined()) x = at::empty({0}, call.q.options());
-  stack->emplace_back(std::move(gradients));
+  for (const Tensor& x :
+       {g.q, g.k, g.v, g.lag_bias, g.lag_keys, g.lag_values, g.key_bias})
+    stack->emplace_back(x.defined() ? x : at::empty({0}, call.q.options()));
 }
 
-void exact_attention_op(const c10::OperatorHandle& op, Stack* stack) {
-  const Stack taken = take_arguments(op, *stack);
-  ExactArguments x;
-  read_arguments(taken.data(), x);
-  stack->emplace_back(exact_attention(x.q, x.k, x.v, x.options));
+/// The arguments are those of the pair; what it keeps for the gradient is left behind.
+void exact_attention_op(const c10::OperatorHandle&, Stack* stack) {
+  call_forward<kPair>(*stack);
+  stack->pop_back();
 }
 
 }  // namespace
@@ -145,25 +117,20 @@ Tensor exact_attention(const Tensor& q, const Tensor& k, const Tensor& v,
 using torch::CppFunction;
 
 TORCH_LIBRARY_FRAGMENT(lagwise, m) {
-  m.def(("exact_attention(" + kSchema + ") -> Tensor").c_str(),
-        CppFunction::makeFromBoxedFunction<exact_attention_op>());
-  m.def(("_exact_attention(" + kSchema + ") -> (Tensor out, Tensor stats)").c_str());
-  m.def(("_exact_attention_backward(Tensor? d_out, bool[] wanted, Tensor out, "
+  define(m, "exact_attention(" + kSchema + ") -> Tensor",
+         CppFunction::makeFromBoxedFunction<exact_attention_op>());
+  define(m, "_exact_attention(" + kSchema + ") -> (Tensor out, Tensor stats)");
+  define(m,
+         "_exact_attention_backward(Tensor? d_out, bool[] wanted, Tensor out, "
          "Tensor stats, " +
-         kSchema + ") -> Tensor[]")
-            .c_str());
+             kSchema +
+             ") -> (Tensor q, Tensor k, Tensor v, Tensor lag_bias, Tensor lag_keys, "
+             "Tensor lag_values, Tensor key_bias)");
 }
 TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
-  m.impl("_exact_attention",
-         CppFunction::makeFromBoxedFunction<forward_op<exact_forward_cpu>>());
+  m.impl("_exact_attention", CppFunction::makeFromBoxedFunction<forward_op>());
   m.impl("_exact_attention_backward",
-         CppFunction::makeFromBoxedFunction<backward_op<exact_backward_cpu>>());
-}
-TORCH_LIBRARY_IMPL(lagwise, Meta, m) {
-  m.impl("_exact_attention",
-         CppFunction::makeFromBoxedFunction<forward_op<forward_meta>>());
-  m.impl("_exact_attention_backward",
-         CppFunction::makeFromBoxedFunction<backward_op<backward_meta>>());
+         CppFunction::makeFromBoxedFunction<backward_op>());
 }
 TORCH_LIBRARY_IMPL(lagwise, Autograd, m) {
   m.impl("_exact_attention",

@@ -196,20 +196,6 @@ TEST(ExactAttention, AnyNumberOfThreadsGivesTheSameBits) {
   at::set_num_threads(before);
 }
 
-TEST(ExactAttention, MetaTensorsTellTheShapes) {
-  const auto meta = [](at::IntArrayRef shape) {
-    return at::empty(shape, at::TensorOptions(at::kMeta).dtype(at::kFloat));
-  };
-  const at::Tensor out =
-      exact_attention(meta({2, 3, 4, 5}), meta({2, 3, 9, 5}), meta({2, 3, 9, 6}), {});
-  EXPECT_EQ(out.sizes(), at::IntArrayRef({2, 3, 4, 6}));
-  ExactOptions options;
-  options.key_lengths = at::empty({2}, at::TensorOptions(at::kMeta).dtype(at::kLong));
-  const at::Tensor padded = exact_attention(meta({2, 3, 4, 5}), meta({2, 3, 9, 5}),
-                                            meta({2, 3, 9, 6}), options);
-  EXPECT_EQ(padded.sizes(), at::IntArrayRef({2, 3, 4, 6}));
-}
-
 TEST(ExactAttention, RefusesASecondDerivative) {
   ExactProblem p = testing::random_exact({1, 1, 3, 3, 2, 2}, {});
   p.q.set_requires_grad(true);

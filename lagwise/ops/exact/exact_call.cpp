@@ -73,10 +73,11 @@ ExactPiece piece_of(const ExactCall& call, const ExactOptions& options,
 
 void cut(ExactCall& call, const ExactOptions& options) {
   // A causal row sees keys by position: queries and keys need not be one sequence.
-  const BatchShape batch{call.b, call.n, call.m, false, call.q.is_meta()};
-  const auto sequences = read_sequences(kOp, batch,
-                                        {options.lengths, options.key_lengths,
-                                         options.cu_seqlens, options.key_cu_seqlens});
+  const BatchShape batch{call.b, call.n, call.m, false};
+  const auto sequences =
+      read_sequences(kOp, batch,
+                     {options.lengths, options.key_lengths, options.cu_seqlens,
+                      options.key_cu_seqlens, options.starts, options.key_starts});
   int64_t covered = 0;
   for (const Sequence& at : sequences.each) {
     if (at.queries == 0 || at.keys == 0) continue;

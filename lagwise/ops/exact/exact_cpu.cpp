@@ -57,8 +57,9 @@ ExactForward exact_forward_cpu(const ExactCall& call) {
   const auto options = call.q.options();
   const std::vector<int64_t> shape = {call.b, call.h, call.n, call.e};
   ExactForward to;
-  to.out = call.covers ? at::empty(shape, options) : at::zeros(shape, options);
+  to.out = at::empty(shape, options);
   to.stats = at::empty({call.b, call.h, call.n, 2}, options);
+  if (!call.covers) to.out.zero_(), to.stats.zero_();
   AT_DISPATCH_FLOATING_TYPES(call.q.scalar_type(), "exact_attention",
                              [&] { forward<scalar_t>(call, to); });
   return to;

@@ -9,13 +9,15 @@
 
 #include "lagwise/kernels/exact_step.h"
 #include "lagwise/ops/parallel/heads.h"
+#include "lagwise/ops/torch/define.h"
 #include "lagwise/ops/torch/expect.h"
+#include "lagwise/ops/torch_names.h"
 
 namespace lagwise::ops {
 namespace {
 
 using at::Tensor;
-using Optional = c10::optional<Tensor>;
+using OptionalTensor = Optional<Tensor>;
 
 constexpr const char* kOp = "exact_attention_step";
 /// Keys a thread takes at a time. Fixed, so that the order of the sums is.
@@ -31,7 +33,7 @@ void check_cache(const char* name, const char* shape, const Tensor& x,
               x.scalar_type());
 }
 
-void check_table(const char* name, const Optional& x, int64_t m, int64_t width,
+void check_table(const char* name, const OptionalTensor& x, int64_t m, int64_t width,
                  const Tensor& q) {
   if (!x) return;
   const int64_t heads = x->dim() > 0 && x->size(0) == 1 ? 1 : q.size(1);
@@ -41,9 +43,10 @@ void check_table(const char* name, const Optional& x, int64_t m, int64_t width,
     expect_tensor(kOp, name, "[1 or H, M, width]", *x, {heads, m, width}, q);
 }
 
-void check(const Tensor& q, const Tensor& k, const Tensor& v, const Optional& lag_bias,
-           const Optional& lag_keys, const Optional& lag_values,
-           c10::optional<int64_t> window, const Optional& key_bias) {
+void check(const Tensor& q, const Tensor& k, const Tensor& v,
+           const OptionalTensor& lag_bias, const OptionalTensor& lag_keys,
+           const OptionalTensor& lag_values, Optional<int64_t> window,
+           const OptionalTensor& key_bias) {
   TORCH_CHECK(q.dim() == 3, kOp, ": expected q [B, H, D], got ", q.sizes());
   TORCH_CHECK(q.scalar_type() == at::kFloat || q.scalar_type() == at::kDouble, kOp,
               ": expected q of type Float or Double, got ", q.scalar_type());
@@ -60,11 +63,6 @@ void check(const Tensor& q, const Tensor& k, const Tensor& v, const Optional& la
                   {q.size(0), q.size(1), k.size(2)}, q);
   TORCH_CHECK(!window || *window > 0, kOp, ": expected window >= 1 or none, got ",
               window.value_or(0));
-  for (const Optional& x : {Optional(q), Optional(k), Optional(v), lag_bias, lag_keys,
-                            lag_values, key_bias})
-    TORCH_CHECK(!(x && x->requires_grad() && at::GradMode::is_enabled()), kOp,
-                ": expected no gradient to be wanted, got a tensor that requires one; "
-                "use exact_attention");
 }
 
 Tensor dense_rows(const Tensor& x) { return x.stride(-1) == 1 ? x : x.contiguous(); }
@@ -106,10 +104,12 @@ void run(const Tensor& q, const Tensor& k, const Tensor& v,
 }
 
 Tensor step_cpu(const Tensor& q, const Tensor& k, const Tensor& v,
-                c10::optional<double> given_scale, const Optional& lag_bias,
-                const Optional& lag_keys, const Optional& lag_values,
-                c10::optional<int64_t> window, const Optional& key_bias) {
-  const auto dense = [](const Optional& x) { return x ? x->contiguous() : Tensor(); };
+                Optional<double> given_scale, const OptionalTensor& lag_bias,
+                const OptionalTensor& lag_keys, const OptionalTensor& lag_values,
+                Optional<int64_t> window, const OptionalTensor& key_bias) {
+  const auto dense = [](const OptionalTensor& x) {
+    return x ? x->contiguous() : Tensor();
+  };
   check(q, k, v, lag_bias, lag_keys, lag_values, window, key_bias);
   const auto width = static_cast<double>(std::max<int64_t>(1, q.size(2)));
   const double scale = given_scale.value_or(1.0 / std::sqrt(width));
@@ -127,36 +127,49 @@ Tensor step_cpu(const Tensor& q, const Tensor& k, const Tensor& v,
   return out;
 }
 
-Tensor step_meta(const Tensor& q, const Tensor& k, const Tensor& v,
-                 c10::optional<double>, const Optional& lag_bias,
-                 const Optional& lag_keys, const Optional& lag_values,
-                 c10::optional<int64_t> window, const Optional& key_bias) {
-  check(q, k, v, lag_bias, lag_keys, lag_values, window, key_bias);
-  return at::empty({q.size(0), q.size(1), v.size(3)}, q.options());
+auto& step_operator() {
+  static const auto op = c10::Dispatcher::singleton()
+                             .findSchemaOrThrow("lagwise::exact_attention_step", "")
+                             .typed<decltype(step_cpu)>();
+  return op;
+}
+
+Tensor step_autograd(const Tensor& q, const Tensor& k, const Tensor& v,
+                     Optional<double> scale, const OptionalTensor& lag_bias,
+                     const OptionalTensor& lag_keys, const OptionalTensor& lag_values,
+                     Optional<int64_t> window, const OptionalTensor& key_bias) {
+  for (const OptionalTensor& x :
+       {OptionalTensor(q), OptionalTensor(k), OptionalTensor(v), lag_bias, lag_keys,
+        lag_values, key_bias})
+    TORCH_CHECK(!(x && x->requires_grad() && at::GradMode::is_enabled()), kOp,
+                ": expected no gradient to be wanted, got a tensor that requires one; "
+                "use exact_attention");
+  at::AutoDispatchBelowADInplaceOrView below_autograd;
+  return step_operator().call(q, k, v, scale, lag_bias, lag_keys, lag_values, window,
+                              key_bias);
 }
 
 }  // namespace
 
 Tensor exact_attention_step(const Tensor& q, const Tensor& k, const Tensor& v,
                             const ExactStepOptions& options) {
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("lagwise::exact_attention_step", "")
-                             .typed<decltype(step_cpu)>();
   const auto optional = [](const Tensor& x) {
-    return x.defined() ? Optional(x) : c10::nullopt;
+    return x.defined() ? OptionalTensor(x) : kNone;
   };
-  return op.call(q, k, v, options.scale, optional(options.lag_bias),
-                 optional(options.lag_keys), optional(options.lag_values),
-                 options.window, optional(options.key_bias));
+  return step_operator().call(q, k, v, options.scale, optional(options.lag_bias),
+                              optional(options.lag_keys), optional(options.lag_values),
+                              options.window, optional(options.key_bias));
 }
 
 TORCH_LIBRARY_FRAGMENT(lagwise, m) {
-  m.def(
-      "exact_attention_step(Tensor q, Tensor k, Tensor v, *, float? scale=None, "
-      "Tensor? lag_bias=None, Tensor? lag_keys=None, Tensor? lag_values=None, "
-      "int? window=None, Tensor? key_bias=None) -> Tensor");
+  define(m,
+         "exact_attention_step(Tensor q, Tensor k, Tensor v, *, float? scale=None, "
+         "Tensor? lag_bias=None, Tensor? lag_keys=None, Tensor? lag_values=None, "
+         "SymInt? window=None, Tensor? key_bias=None) -> Tensor");
 }
 TORCH_LIBRARY_IMPL(lagwise, CPU, m) { m.impl("exact_attention_step", step_cpu); }
-TORCH_LIBRARY_IMPL(lagwise, Meta, m) { m.impl("exact_attention_step", step_meta); }
+TORCH_LIBRARY_IMPL(lagwise, Autograd, m) {
+  m.impl("exact_attention_step", step_autograd);
+}
 
 }  // namespace lagwise::ops

@@ -7,18 +7,17 @@
 
 #include "lagwise/ops/feature_map.h"
 #include "lagwise/ops/linear/linear_cpu.h"
+#include "lagwise/ops/torch/define.h"
 #include "lagwise/ops/torch/differentiable_pair.h"
 #include "lagwise/ops/torch/expect.h"
-#include "lagwise/ops/torch/rows_first.h"
 
 // The operators, in this order: what a call takes, the private pair that computes (CPU,
-// Meta, Autograd), the public ones on top of it, registration.
+// Autograd), the public ones on top of it, registration.
 
 namespace lagwise::ops {
 namespace {
 
 using at::Tensor;
-using Tensors = std::vector<Tensor>;
 
 constexpr const char* kOp = "linear_attention";
 
@@ -39,6 +38,7 @@ void each_argument(LinearArguments& x, const Visit& visit) {
   visit(x.options.lengths), visit(x.options.key_lengths);
   visit(x.options.cu_seqlens), visit(x.options.key_cu_seqlens);
   visit(x.options.log_decay), visit(x.options.write_strength);
+  visit(x.options.starts), visit(x.options.key_starts);
 }
 
 const std::string kOptions =
@@ -47,7 +47,7 @@ const std::string kOptions =
     "float eps=1e-6, str eps_mode=\"add\", Tensor? log_scale=None, "
     "Tensor? lengths=None, Tensor? key_lengths=None, Tensor? cu_seqlens=None, "
     "Tensor? key_cu_seqlens=None, Tensor? log_decay=None, "
-    "Tensor? write_strength=None";
+    "Tensor? write_strength=None, Tensor? starts=None, Tensor? key_starts=None";
 const std::string kSchema =
     "Tensor q, Tensor k, Tensor v, Tensor? s=None, Tensor? z=None, Tensor? m=None, "
     "*, " +
@@ -59,25 +59,11 @@ LinearCall check(const LinearArguments& x) {
 
 // ---- _linear_attention: out, s, z, den, max
 
-LinearForward forward_meta(const LinearCall& call) {
-  const auto make = [&](at::IntArrayRef sizes) {
-    return at::empty(sizes, call.q.options());
-  };
-  const int64_t states = call.states();
-  const int64_t dens = call.divide == LinearCall::Divide::none ? 0 : call.n;
-  const Tensor max =
-      call.log_scale.defined() ? make({states, call.h}) : make({states, call.h, 0});
-  return {empty_in_order({call.b, call.h, call.n, call.e}, call.v),
-          make({states, call.h, call.d, call.e}), make({states, call.h, call.f}),
-          make({call.b, call.h, dens}), max};
-}
-
-template <LinearForward (*compute)(const LinearCall&)>
 void forward_op(const c10::OperatorHandle& op, Stack* stack) {
   const Stack taken = take_arguments(op, *stack);
   LinearArguments arguments;
   read_arguments(taken.data(), arguments);
-  const LinearForward r = compute(check(arguments));
+  const LinearForward r = linear_forward_cpu(check(arguments));
   for (const Tensor& x : {r.out, r.s, r.z, r.den, r.max}) stack->emplace_back(x);
 }
 
@@ -94,22 +80,6 @@ const DifferentiablePair kPair = {
     5,
     {0, 1, 2, 10, 11}};                                // q, k, v, q_norm, k_norm
 constexpr size_t kDecayInput = 5, kLogDecayInput = 9;  // places in that list
-
-LinearGradients backward_meta(const LinearCall& call, const LinearForward& saved,
-                              const LinearCotangents&) {
-  const auto like = [](const Tensor& x) { return x.defined() ? empty_in_order(x) : x; };
-  return {like(call.q),
-          like(call.k),
-          like(call.v),
-          like(call.q_norm),
-          like(call.k_norm),
-          like(call.decay),
-          like(saved.s),
-          like(saved.z),
-          like(call.log_scale),
-          like(call.log_decay),
-          like(call.write_strength)};
-}
 
 /// What a backward pass is given beside the arguments: anyone may call the operator.
 void check_results(const LinearCall& call, const LinearForward& saved,
@@ -132,8 +102,6 @@ void check_results(const LinearCall& call, const LinearForward& saved,
   expect("d_z", "[B, H, F]", cotangents.z, z);
 }
 
-template <LinearGradients (*compute)(const LinearCall&, const LinearForward&,
-                                     const LinearCotangents&)>
 void backward_op(const c10::OperatorHandle& op, Stack* stack) {
   const Stack taken = take_arguments(op, *stack);
   LinearCotangents cotangents;
@@ -151,21 +119,27 @@ void backward_op(const c10::OperatorHandle& op, Stack* stack) {
   read_arguments(at, arguments);
   const LinearCall call = check(arguments);
   check_results(call, saved, cotangents);
-  const LinearGradients g = compute(call, saved, cotangents);
-  Tensors gradients = {g.q,
-                       g.k,
-                       g.v,
-                       g.s,
-                       g.z,
-                       g.decay,
-                       g.q_norm,
-                       g.k_norm,
-                       g.log_scale,
-                       g.log_decay,
-                       g.write_strength};
-  for (Tensor& x : gradients)
-    if (!x.defined()) x = at::empty({0}, call.q.options());
-  stack->emplace_back(std::move(gradients));
+  const LinearGradients g = linear_backward_cpu(call, saved, cotangents);
+  struct Gradient {
+    const Tensor &input, &gradient;
+  };
+  size_t place = 0;
+  for (const Gradient& x : {Gradient{call.q, g.q},
+                            {call.k, g.k},
+                            {call.v, g.v},
+                            {call.s, g.s},
+                            {call.z, g.z},
+                            {call.decay, g.decay},
+                            {call.q_norm, g.q_norm},
+                            {call.k_norm, g.k_norm},
+                            {call.log_scale, g.log_scale},
+                            {call.log_decay, g.log_decay},
+                            {call.write_strength, g.write_strength}}) {
+    if (!wanted.get(place++) || !x.input.defined())
+      stack->emplace_back(at::empty({0}, call.q.options()));
+    else  // rows lie as theirs do, everything else is dense
+      stack->emplace_back(x.input.dim() == 4 ? x.gradient : x.gradient.contiguous());
+  }
 }
 
 /// Under torch's key Autograd, above both.
@@ -249,33 +223,28 @@ Tensor linear_attention(const Tensor& q, const Tensor& k, const Tensor& v,
 using torch::CppFunction;
 
 TORCH_LIBRARY_FRAGMENT(lagwise, m) {
-  m.def(("linear_attention(Tensor q, Tensor k, Tensor v, *, " + kOptions +
-         ", Tensor? attn_mask=None) -> Tensor")
-            .c_str(),
-        CppFunction::makeFromBoxedFunction<stateless_op>());
-  m.def(("linear_attention_stateful(" + kSchema +
-         ", Tensor? attn_mask=None) -> (Tensor out, Tensor s, Tensor z, Tensor m)")
-            .c_str(),
-        CppFunction::makeFromBoxedFunction<stateful_op>());
-  m.def(("_linear_attention(" + kSchema +
-         ") -> (Tensor out, Tensor s, Tensor z, Tensor den, Tensor max)")
-            .c_str());
-  m.def(("_linear_attention_backward(Tensor? d_out, Tensor? d_s, Tensor? d_z, "
+  define(m,
+         "linear_attention(Tensor q, Tensor k, Tensor v, *, " + kOptions +
+             ", Tensor? attn_mask=None) -> Tensor",
+         CppFunction::makeFromBoxedFunction<stateless_op>());
+  define(m,
+         "linear_attention_stateful(" + kSchema +
+             ", Tensor? attn_mask=None) -> (Tensor out, Tensor s, Tensor z, Tensor m)",
+         CppFunction::makeFromBoxedFunction<stateful_op>());
+  define(m, "_linear_attention(" + kSchema +
+                ") -> (Tensor out, Tensor s, Tensor z, Tensor den, Tensor max)");
+  define(m,
+         "_linear_attention_backward(Tensor? d_out, Tensor? d_s, Tensor? d_z, "
          "bool[] wanted, Tensor out, Tensor s1, Tensor z1, Tensor den, Tensor max, " +
-         kSchema + ") -> Tensor[]")
-            .c_str());
+             kSchema +
+             ") -> (Tensor q, Tensor k, Tensor v, Tensor s, Tensor z, Tensor decay, "
+             "Tensor q_norm, Tensor k_norm, Tensor log_scale, Tensor log_decay, "
+             "Tensor write_strength)");
 }
 TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
-  m.impl("_linear_attention",
-         CppFunction::makeFromBoxedFunction<forward_op<linear_forward_cpu>>());
+  m.impl("_linear_attention", CppFunction::makeFromBoxedFunction<forward_op>());
   m.impl("_linear_attention_backward",
-         CppFunction::makeFromBoxedFunction<backward_op<linear_backward_cpu>>());
-}
-TORCH_LIBRARY_IMPL(lagwise, Meta, m) {
-  m.impl("_linear_attention",
-         CppFunction::makeFromBoxedFunction<forward_op<forward_meta>>());
-  m.impl("_linear_attention_backward",
-         CppFunction::makeFromBoxedFunction<backward_op<backward_meta>>());
+         CppFunction::makeFromBoxedFunction<backward_op>());
 }
 TORCH_LIBRARY_IMPL(lagwise, Autograd, m) {
   m.impl("_linear_attention", CppFunction::makeFromBoxedFunction<forward_autograd>());

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "lagwise/ops/linear_attention.h"
+#include "lagwise/ops/linear/linear_call.h"
 
 namespace lagwise::ops {
 namespace {
@@ -132,13 +132,19 @@ TEST(LinearAttentionErrors, RefusesAnOffsetBelowZero) {
   expect_refused(call, {"expected offset >= 0", "got -1"});
 }
 
+// Asked of the checks themselves: the dispatcher would look for a kernel of the device.
 TEST(LinearAttentionErrors, RefusesTensorsOfAnotherDevice) {
   Call k, decay;
   k.k = k.k.to(at::kMeta);
-  expect_refused(k, {"expected k on the same device as q", "cpu", "got meta"});
-  decay.options.causal = true;
   decay.options.decay = at::zeros({3}, at::kFloat).to(at::kMeta);
-  expect_refused(decay, {"expected decay on the same device", "got meta"});
+  const auto said = [](const Call& x) {
+    return refusal(
+        [&] { check_linear("linear_attention", x.q, x.k, x.v, x.from, x.options); });
+  };
+  expect_line(said(k), "linear_attention",
+              {"expected k on the same device as q", "cpu", "got meta"});
+  expect_line(said(decay), "linear_attention",
+              {"expected decay on the same device", "got meta"});
 }
 
 TEST(LinearAttentionErrors, RefusesADecayThatGrows) {

@@ -84,7 +84,6 @@ void check_denominator(LinearCall& call, bool step) {
 /// Factors above 1 would let the past grow without bound; a factor where its
 /// logarithm belongs is the usual reason.
 void check_fades(const LinearCall& call) {
-  if (!call.decay.device().is_cpu()) return;  // meta tensors have no numbers
   const at::Tensor decay = call.decay.contiguous();
   AT_DISPATCH_FLOATING_TYPES(decay.scalar_type(), "linear_attention", [&] {
     for (int64_t i = 0; i < decay.numel(); ++i) {
@@ -150,10 +149,11 @@ void check_own_memory(const LinearCall& call, const char* name, const at::Tensor
 }
 
 void check_sequences(LinearCall& call, const LinearOptions& options) {
-  const BatchShape batch{call.b, call.n, call.m, call.causal, call.q.is_meta()};
-  auto found = read_sequences(call.op, batch,
-                              {options.lengths, options.key_lengths, options.cu_seqlens,
-                               options.key_cu_seqlens});
+  const BatchShape batch{call.b, call.n, call.m, call.causal};
+  auto found =
+      read_sequences(call.op, batch,
+                     {options.lengths, options.key_lengths, options.cu_seqlens,
+                      options.key_cu_seqlens, options.starts, options.key_starts});
   call.sequences = std::move(found.each);
   call.ragged = found.ragged;
 }

@@ -192,10 +192,8 @@ TEST(LinearMemory, PaddedAndPackedSequencesAreThemselves) {
 }
 
 /// What the first line of a refusal must contain.
-void expect_refused(const LinearOptions& options, const char* words,
-                    bool meta = false) {
-  Tensor x = at::zeros({2, 3, 5, 4}, at::kDouble);
-  if (meta) x = x.to(at::kMeta);
+void expect_refused(const LinearOptions& options, const char* words) {
+  const Tensor x = at::zeros({2, 3, 5, 4}, at::kDouble);
   try {
     linear_attention(x, x, x, options);
     ADD_FAILURE() << "was not refused: " << words;
@@ -226,15 +224,6 @@ TEST(LinearMemory, RefusesWhatHasNoMeaning) {
   o.causal = true;
   o.log_scale = rows;
   expect_refused(o, "expected no log_scale with write_strength");
-}
-
-TEST(LinearMemory, MetaTensorsTellTheShapes) {
-  Problem p = testing::map_tensors(bare_problem(Rule::gated_delta),
-                                   [](const Tensor& t) { return t.to(at::kMeta); });
-  const LinearResult r = call(p);
-  EXPECT_EQ(r.out.sizes(), p.v.sizes());
-  EXPECT_EQ(r.state.s.sizes(), p.from.s.sizes());
-  EXPECT_TRUE(r.out.is_meta());
 }
 
 /// FAVOR's weights together with gates: the same as weights in the keys themselves.

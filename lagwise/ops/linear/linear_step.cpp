@@ -10,6 +10,7 @@
 
 #include "lagwise/ops/linear/linear_views.h"
 #include "lagwise/ops/torch/boxed.h"
+#include "lagwise/ops/torch/define.h"
 
 namespace lagwise::ops {
 namespace {
@@ -152,12 +153,6 @@ void count_writes(const LinearState& state) {
     if (written.defined()) written.unsafeGetTensorImpl()->bump_version();
 }
 
-void step_meta(const c10::OperatorHandle& op, Stack* stack) {
-  const StepArguments x = read_step(op, stack);
-  const auto call = check_step(x);
-  stack->emplace_back(at::empty({call.b, call.h, call.e}, x.q.options()));
-}
-
 void step_autograd(const c10::OperatorHandle& op, Stack* stack) {
   StepArguments x;
   read_arguments(&*(stack->end() - op.schema().arguments().size()), x);
@@ -196,12 +191,9 @@ Tensor linear_attention_step(const Tensor& q, const Tensor& k, const Tensor& v,
 
 using torch::CppFunction;
 
-TORCH_LIBRARY_FRAGMENT(lagwise, m) { m.def(kSchema); }
+TORCH_LIBRARY_FRAGMENT(lagwise, m) { define(m, kSchema); }
 TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
   m.impl("linear_attention_step", CppFunction::makeFromBoxedFunction<step_cpu>());
-}
-TORCH_LIBRARY_IMPL(lagwise, Meta, m) {
-  m.impl("linear_attention_step", CppFunction::makeFromBoxedFunction<step_meta>());
 }
 TORCH_LIBRARY_IMPL(lagwise, Autograd, m) {
   m.impl("linear_attention_step", CppFunction::makeFromBoxedFunction<step_autograd>());

@@ -2,7 +2,6 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/conj.h>
@@ -13,17 +12,16 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
-#include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 
 #include "lagwise/ops/linear/toeplitz_far.h"
 #include "lagwise/ops/parallel/heads.h"
+#include "lagwise/ops/torch/define.h"
+#include "lagwise/ops/torch/differentiable_pair.h"
 #include "lagwise/ops/torch/expect.h"
-#include "lagwise/ops/torch/once_differentiable.h"
 
 // Inside a head everything lies with time last, the axis of the transforms: q [D, N],
 // k [D, M], w = [v | 1] [E+1, M], so that the last row of the sums is the denominator.
@@ -32,15 +30,28 @@ namespace lagwise::ops {
 namespace {
 
 using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-using Two = std::tuple<Tensor, Tensor>;
-using Four = std::tuple<Tensor, Tensor, Tensor, Tensor>;
-
 constexpr const char* kOp = "toeplitz_linear";
 
-void check(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& lag_bias,
-           double eps) {
+/// What a call takes, in the order of its schema.
+struct ToeplitzArguments {
+  Tensor q, k, v, lag_bias;
+  double eps;
+};
+
+template <class Visit>
+void each_argument(ToeplitzArguments& x, const Visit& visit) {
+  visit(x.q), visit(x.k), visit(x.v), visit(x.lag_bias), visit(x.eps);
+}
+
+const DifferentiablePair kPair = {kOp,
+                                  "lagwise::_toeplitz_linear",
+                                  "lagwise::_toeplitz_linear_backward",
+                                  {0, 1, 2, 3},  // q, k, v, lag_bias
+                                  2,
+                                  1};
+
+void check(const ToeplitzArguments& given) {
+  const auto& [q, k, v, lag_bias, eps] = given;
   TORCH_CHECK(q.dim() == 4, kOp, ": expected q [B, H, N, D], got ", q.sizes());
   TORCH_CHECK(q.scalar_type() == at::kFloat || q.scalar_type() == at::kDouble, kOp,
               ": expected floating-point tensors, Float or Double, got ",
@@ -138,39 +149,27 @@ bool is_empty(const Tensor& q, const Tensor& k) {
   return q.numel() == 0 || k.numel() == 0;
 }
 
-/// out [B, H, N, E] and the sums [B, H, E+1, N], for the backward pass.
-Two forward_cpu(const Tensor& q, const Tensor& k, const Tensor& v,
-                const Tensor& lag_bias, double eps) {
-  check(q, k, v, lag_bias, eps);
-  const int64_t b = q.size(0), h = q.size(1), n = q.size(2), e = v.size(3);
-  const Tensor out = at::zeros({b, h, n, e}, q.options());
-  const Tensor sums = at::zeros({b, h, e + 1, n}, q.options());
-  if (is_empty(q, k)) return {out, sums};
-  for_each_head(q, [&](int64_t i, int64_t j) {
-    const ToeplitzHead head(q[i][j], k[i][j], v[i][j], row_of(lag_bias, j), eps);
-    const Tensor sum = head.sums();
-    sums[i][j].copy_(sum);
-    const Tensor den = sum[e] + head.eps, nothing = den.eq(0);
-    const Tensor inverse = den.reciprocal().masked_fill(nothing, 0);
-    out[i][j].copy_((sum.slice(0, 0, e) * inverse).t());
-  });
-  return {out, sums};
-}
-
-Two forward_meta(const Tensor& q, const Tensor& k, const Tensor& v,
-                 const Tensor& lag_bias, double eps) {
-  check(q, k, v, lag_bias, eps);
-  const int64_t b = q.size(0), h = q.size(1), n = q.size(2), e = v.size(3);
-  return {at::empty({b, h, n, e}, q.options()),
-          at::empty({b, h, e + 1, n}, q.options())};
-}
-
-Two call_forward(const Tensor& q, const Tensor& k, const Tensor& v,
-                 const Tensor& lag_bias, double eps) {
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("lagwise::_toeplitz_linear", "")
-                             .typed<decltype(forward_cpu)>();
-  return op.call(q, k, v, lag_bias, eps);
+/// _toeplitz_linear: out [B, H, N, E] and the sums [B, H, E+1, N], for the backward pass.
+void forward_op(const c10::OperatorHandle& op, Stack* stack) {
+  const Stack taken = take_arguments(op, *stack);
+  ToeplitzArguments x;
+  read_arguments(taken.data(), x);
+  check(x);
+  const int64_t b = x.q.size(0), h = x.q.size(1), n = x.q.size(2), e = x.v.size(3);
+  const Tensor out = at::zeros({b, h, n, e}, x.q.options());
+  const Tensor sums = at::zeros({b, h, e + 1, n}, x.q.options());
+  if (!is_empty(x.q, x.k))
+    for_each_head(x.q, [&](int64_t i, int64_t j) {
+      const ToeplitzHead head(x.q[i][j], x.k[i][j], x.v[i][j], row_of(x.lag_bias, j),
+                              x.eps);
+      const Tensor sum = head.sums();
+      sums[i][j].copy_(sum);
+      const Tensor den = sum[e] + head.eps, nothing = den.eq(0);
+      const Tensor inverse = den.reciprocal().masked_fill(nothing, 0);
+      out[i][j].copy_((sum.slice(0, 0, e) * inverse).t());
+    });
+  stack->emplace_back(out);
+  stack->emplace_back(sums);
 }
 
 /// With g = [d out / den | -d out . out / den], and w as above:
@@ -203,29 +202,27 @@ void head_gradient(const ToeplitzHead& head, const Tensor& all, const Tensor& dq
   dv.copy_(dw.slice(0, 0, dv.size(1)).t());
 }
 
-void check_results(const Tensor& d_out, const Tensor& out, const Tensor& sums,
-                   const Tensor& q, const Tensor& k, const Tensor& v,
-                   const Tensor& lag_bias, double eps) {
-  check(q, k, v, lag_bias, eps);
+/// _toeplitz_linear_backward: of q, k, v and lag_bias.
+void backward_op(const c10::OperatorHandle& op, Stack* stack) {
+  const Stack taken = take_arguments(op, *stack);
+  const Tensor& d_out = taken[0].toTensor();
+  const Tensor &out = taken[2].toTensor(), &sums = taken[3].toTensor();  // after wanted
+  ToeplitzArguments x;
+  read_arguments(&taken[4], x);
+  check(x);
+  const auto& [q, k, v, lag_bias, eps] = x;
   const int64_t b = q.size(0), h = q.size(1), n = q.size(2), e = v.size(3);
   expect_tensor(kOp, "d_out", "[B, H, N, E]", d_out, {b, h, n, e}, q);
   expect_tensor(kOp, "out", "[B, H, N, E]", out, {b, h, n, e}, q);
   expect_tensor(kOp, "sums", "[B, H, E+1, N]", sums, {b, h, e + 1, n}, q);
-}
-
-/// Of q, k, v and lag_bias.
-Four backward_cpu(const Tensor& d_out, const Tensor& out, const Tensor& sums,
-                  const Tensor& q, const Tensor& k, const Tensor& v,
-                  const Tensor& lag_bias, double eps) {
-  check_results(d_out, out, sums, q, k, v, lag_bias, eps);
-  const Tensor per_head =
-      at::zeros({q.size(0), q.size(1), lag_bias.size(1)}, q.options());
-  const auto zeros = [](const Tensor& x) { return at::zeros(x.sizes(), x.options()); };
+  const Tensor per_head = at::zeros({b, h, lag_bias.size(1)}, q.options());
+  const auto zeros = [](const Tensor& y) { return at::zeros(y.sizes(), y.options()); };
   const Tensor dq = zeros(q), dk = zeros(k), dv = zeros(v);
   if (!is_empty(q, k))
     for_each_head(q, [&](int64_t i, int64_t j) {
-      const ToeplitzHead head(q[i][j], k[i][j], v[i][j], row_of(lag_bias, j), eps);
-      const Tensor den = sums[i][j][v.size(3)] + head.eps;
+      const ToeplitzHead head(x.q[i][j], x.k[i][j], x.v[i][j], row_of(x.lag_bias, j),
+                              x.eps);
+      const Tensor den = sums[i][j][dv.size(3)] + head.eps;
       const Tensor inverse = den.reciprocal().masked_fill(den.eq(0), 0);
       const Tensor through = (d_out[i][j] * out[i][j]).sum(1);
       const Tensor g =
@@ -233,87 +230,50 @@ Four backward_cpu(const Tensor& d_out, const Tensor& out, const Tensor& sums,
       head_gradient(head, g, dq[i][j], dk[i][j], dv[i][j], per_head[i][j]);
     });
   const Tensor d_bias = per_head.sum(0);
-  return {dq, dk, dv, lag_bias.size(0) == 1 ? d_bias.sum(0, true) : d_bias};
+  for (const Tensor& y :
+       {dq, dk, dv, lag_bias.size(0) == 1 ? d_bias.sum(0, true) : d_bias})
+    stack->emplace_back(y);
 }
 
-Four backward_meta(const Tensor& d_out, const Tensor& out, const Tensor& sums,
-                   const Tensor& q, const Tensor& k, const Tensor& v,
-                   const Tensor& lag_bias, double eps) {
-  check_results(d_out, out, sums, q, k, v, lag_bias, eps);
-  const auto like = [](const Tensor& x) { return at::empty(x.sizes(), x.options()); };
-  return {like(q), like(k), like(v), like(lag_bias)};
-}
-
-Four call_backward(const Tensor& d_out, const variable_list& x, double eps) {
-  static const auto op =
-      c10::Dispatcher::singleton()
-          .findSchemaOrThrow("lagwise::_toeplitz_linear_backward", "")
-          .typed<decltype(backward_cpu)>();
-  return op.call(d_out, x[4], x[5], x[0], x[1], x[2], x[3], eps);
-}
-
-struct ToeplitzLinear : torch::autograd::Function<ToeplitzLinear> {
-  static variable_list forward(AutogradContext* ctx, const Tensor& q, const Tensor& k,
-                               const Tensor& v, const Tensor& lag_bias, double eps) {
-    at::AutoDispatchBelowADInplaceOrView below_autograd;
-    const auto [out, sums] = call_forward(q, k, v, lag_bias, eps);
-    ctx->save_for_backward({q, k, v, lag_bias, out, sums});
-    ctx->saved_data["eps"] = eps;
-    ctx->mark_non_differentiable({sums});
-    return {out, sums};
-  }
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const auto x = ctx->get_saved_variables();
-    variable_list gradients;
-    {
-      const at::AutoGradMode off(false);
-      const auto [dq, dk, dv, d_bias] =
-          call_backward(grads[0], x, ctx->saved_data["eps"].toDouble());
-      gradients = {dq, dk, dv, d_bias};
-    }
-    gradients = once_differentiable(kOp, {x[0], x[1], x[2], x[3], grads[0]},
-                                    std::move(gradients));
-    gradients.emplace_back();  // of eps
-    return gradients;
-  }
-};
-
-Two forward_autograd(const Tensor& q, const Tensor& k, const Tensor& v,
-                     const Tensor& lag_bias, double eps) {
-  const auto r = ToeplitzLinear::apply(q, k, v, lag_bias, eps);
-  return {r[0], r[1]};
+void toeplitz_linear_op(const c10::OperatorHandle&, Stack* stack) {
+  call_forward<kPair>(*stack);
+  stack->pop_back();  // the sums
 }
 
 }  // namespace
 
 Tensor toeplitz_linear(const Tensor& q, const Tensor& k, const Tensor& v,
                        const Tensor& lag_bias, double eps) {
-  return std::get<0>(call_forward(q, k, v, lag_bias, eps));
+  Stack stack;
+  write_arguments(ToeplitzArguments{q, k, v, lag_bias, eps}, stack);
+  call_forward<kPair>(stack);
+  return stack[0].toTensor();
 }
 
+using torch::CppFunction;
+
 TORCH_LIBRARY_FRAGMENT(lagwise, m) {
-  m.def(
-      "toeplitz_linear(Tensor q, Tensor k, Tensor v, Tensor lag_bias, *, "
-      "float eps=1e-6) -> Tensor",
-      toeplitz_linear);
-  m.def(
+  define(m,
+         "toeplitz_linear(Tensor q, Tensor k, Tensor v, Tensor lag_bias, *, "
+         "float eps=1e-6) -> Tensor",
+         CppFunction::makeFromBoxedFunction<toeplitz_linear_op>());
+  define(
+      m,
       "_toeplitz_linear(Tensor q, Tensor k, Tensor v, Tensor lag_bias, float eps) -> "
       "(Tensor out, Tensor sums)");
-  m.def(
-      "_toeplitz_linear_backward(Tensor d_out, Tensor out, Tensor sums, Tensor q, "
-      "Tensor k, Tensor v, Tensor lag_bias, float eps) -> (Tensor, Tensor, Tensor, "
-      "Tensor)");
+  define(m,
+         "_toeplitz_linear_backward(Tensor d_out, bool[] wanted, Tensor out, "
+         "Tensor sums, Tensor q, Tensor k, Tensor v, Tensor lag_bias, float eps) -> "
+         "(Tensor q, Tensor k, Tensor v, Tensor lag_bias)");
 }
 TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
-  m.impl("_toeplitz_linear", forward_cpu);
-  m.impl("_toeplitz_linear_backward", backward_cpu);
-}
-TORCH_LIBRARY_IMPL(lagwise, Meta, m) {
-  m.impl("_toeplitz_linear", forward_meta);
-  m.impl("_toeplitz_linear_backward", backward_meta);
+  m.impl("_toeplitz_linear", CppFunction::makeFromBoxedFunction<forward_op>());
+  m.impl("_toeplitz_linear_backward",
+         CppFunction::makeFromBoxedFunction<backward_op>());
 }
 TORCH_LIBRARY_IMPL(lagwise, Autograd, m) {
-  m.impl("_toeplitz_linear", forward_autograd);
+  m.impl("_toeplitz_linear",
+         CppFunction::makeFromBoxedFunction<differentiate<kPair>>());
 }
 
 }  // namespace lagwise::ops

@@ -4,15 +4,15 @@
 #include <ATen/ops/zeros.h>
 #include <torch/library.h>
 
-#include <array>
 #include <string>
 #include <vector>
 
 #include "lagwise/ops/spe/conv_spe_call.h"
+#include "lagwise/ops/torch/define.h"
 #include "lagwise/ops/torch/differentiable_pair.h"
 #include "lagwise/ops/torch/expect.h"
 
-// In this order: what a call takes, the operator and its gradient (CPU, Meta, Autograd),
+// In this order: what a call takes, the operator and its gradient (CPU, Autograd),
 // the public function, registration.
 
 namespace lagwise::ops {
@@ -20,14 +20,13 @@ namespace {
 
 using at::Tensor;
 using Two = std::tuple<Tensor, Tensor>;
-using Four = std::array<Tensor, 4>;
 
 constexpr const char* kOp = "conv_spe";
 const std::string kSchema =
     "Tensor q, Tensor k, Tensor query_kernel, Tensor key_kernel, Tensor? z=None, *, "
-    "int realizations=64, str noise=\"gaussian\", int[] grid=[], int query_start=0, "
-    "int key_start=0, int z_start=0, int seed=0, int step=0, int micro_step=0, "
-    "str method=\"auto\"";
+    "SymInt realizations=64, str noise=\"gaussian\", SymInt[] grid=[], "
+    "SymInt query_start=0, SymInt key_start=0, SymInt z_start=0, SymInt seed=0, "
+    "SymInt step=0, SymInt micro_step=0, str method=\"auto\"";
 const DifferentiablePair kPair = {kOp,
                                   "lagwise::conv_spe",
                                   "lagwise::_conv_spe_backward",
@@ -62,29 +61,17 @@ std::vector<int64_t> output_sizes(const ConvSpeCall& call, const Tensor& x) {
 
 // ---- conv_spe: q', k'
 
-Two forward_meta(const ConvSpeCall& call) {
-  return {at::empty(output_sizes(call, call.q), call.q.options()),
-          at::empty(output_sizes(call, call.k), call.k.options())};
-}
-
-template <Two (*compute)(const ConvSpeCall&)>
 void forward_op(const c10::OperatorHandle& op, Stack* stack) {
   const Stack taken = take_arguments(op, *stack);
   ConvArguments arguments;
   read_arguments(taken.data(), arguments);
-  const auto [q_out, k_out] = compute(check(arguments));
+  const auto [q_out, k_out] = conv_spe_cpu(check(arguments));
   stack->emplace_back(q_out);
   stack->emplace_back(k_out);
 }
 
 // ---- _conv_spe_backward: the gradients of kPair.inputs
 
-Four backward_meta(const ConvSpeCall& call, const Tensor&, const Tensor&) {
-  const auto like = [](const Tensor& x) { return at::empty(x.sizes(), x.options()); };
-  return {like(call.q), like(call.k), like(call.query_kernel), like(call.key_kernel)};
-}
-
-template <Four (*compute)(const ConvSpeCall&, const Tensor&, const Tensor&)>
 void backward_op(const c10::OperatorHandle& op, Stack* stack) {
   const Stack taken = take_arguments(op, *stack);
   ConvArguments arguments;
@@ -96,9 +83,10 @@ void backward_op(const c10::OperatorHandle& op, Stack* stack) {
     expect_tensor(kOp, name, shape, given.toTensor(), output_sizes(call, x), call.q);
     return given.toTensor();
   };
-  const Four found = compute(call, gradient(taken[0], "d_q", "[B, H, N, R]", call.q),
-                             gradient(taken[1], "d_k", "[B, H, M, R]", call.k));
-  stack->emplace_back(std::vector<Tensor>(found.begin(), found.end()));
+  for (const Tensor& x :
+       conv_spe_backward_cpu(call, gradient(taken[0], "d_q", "[B, H, N, R]", call.q),
+                             gradient(taken[1], "d_k", "[B, H, M, R]", call.k)))
+    stack->emplace_back(x);
 }
 
 }  // namespace
@@ -114,20 +102,13 @@ Two conv_spe(const Tensor& q, const Tensor& k, const Tensor& query_kernel,
 using torch::CppFunction;
 
 TORCH_LIBRARY_FRAGMENT(lagwise, m) {
-  m.def(("conv_spe(" + kSchema + ") -> (Tensor q, Tensor k)").c_str());
-  m.def(("_conv_spe_backward(Tensor? d_q, Tensor? d_k, bool[] wanted, " + kSchema +
-         ") -> Tensor[]")
-            .c_str());
+  define(m, "conv_spe(" + kSchema + ") -> (Tensor q, Tensor k)");
+  define(m, "_conv_spe_backward(Tensor? d_q, Tensor? d_k, bool[] wanted, " + kSchema +
+                ") -> (Tensor q, Tensor k, Tensor query_kernel, Tensor key_kernel)");
 }
 TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
-  m.impl("conv_spe", CppFunction::makeFromBoxedFunction<forward_op<conv_spe_cpu>>());
-  m.impl("_conv_spe_backward",
-         CppFunction::makeFromBoxedFunction<backward_op<conv_spe_backward_cpu>>());
-}
-TORCH_LIBRARY_IMPL(lagwise, Meta, m) {
-  m.impl("conv_spe", CppFunction::makeFromBoxedFunction<forward_op<forward_meta>>());
-  m.impl("_conv_spe_backward",
-         CppFunction::makeFromBoxedFunction<backward_op<backward_meta>>());
+  m.impl("conv_spe", CppFunction::makeFromBoxedFunction<forward_op>());
+  m.impl("_conv_spe_backward", CppFunction::makeFromBoxedFunction<backward_op>());
 }
 TORCH_LIBRARY_IMPL(lagwise, Autograd, m) {
   m.impl("conv_spe", CppFunction::makeFromBoxedFunction<differentiate<kPair>>());

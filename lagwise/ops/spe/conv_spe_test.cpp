@@ -236,16 +236,6 @@ TEST(ConvSpeOperator, TakesNoiseThatWasDrawnBefore) {
   EXPECT_TRUE(at::equal(k, k1));
 }
 
-TEST(ConvSpeOperator, HasMetaTensors) {
-  const Inputs in = inputs(1, 2, 9, 9, 3, {6});
-  const ConvSpeOptions o;
-  const auto meta = [](const Tensor& x) { return x.to(at::kMeta); };
-  const auto [q, k] =
-      run({meta(in.q), meta(in.k), meta(in.query_kernel), meta(in.key_kernel)}, o);
-  EXPECT_EQ(q.sizes(), at::IntArrayRef({1, 2, 9, 64}));
-  EXPECT_EQ(k.sizes(), at::IntArrayRef({1, 2, 9, 64}));
-}
-
 void expect_refusal(const std::string& words, const std::function<void()>& act) {
   try {
     act();

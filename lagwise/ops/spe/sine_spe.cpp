@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "lagwise/ops/spe/sine_spe_cpu.h"
+#include "lagwise/ops/torch/define.h"
 #include "lagwise/ops/torch/differentiable_pair.h"
 #include "lagwise/ops/torch/expect.h"
 
-// In this order: what a call takes, the operator and its gradient (CPU, Meta, Autograd),
+// In this order: what a call takes, the operator and its gradient (CPU, Autograd),
 // the public function, registration.
 
 namespace lagwise::ops {
@@ -34,7 +35,7 @@ constexpr const char* kOp = "sine_spe";
 const std::string kSchema =
     "Tensor q, Tensor k, Tensor frequency, Tensor phase, Tensor amplitude, "
     "Tensor? constant, Tensor q_at, Tensor k_at, Tensor? z, Tensor? gate, "
-    "Tensor? fold, int width";
+    "Tensor? fold, SymInt width";
 const DifferentiablePair kPair = {
     kOp,
     "lagwise::sine_spe",
@@ -51,7 +52,6 @@ std::vector<int64_t> output_sizes(const SineCall& call, const Tensor& x) {
 
 // ---- sine_spe: q', k'
 
-template <bool compute>
 void forward_op(const c10::OperatorHandle& op, Stack* stack) {
   const Stack taken = take_arguments(op, *stack);
   SineArguments arguments;
@@ -59,26 +59,13 @@ void forward_op(const c10::OperatorHandle& op, Stack* stack) {
   const SineCall call = check_sine_spe(kOp, arguments);
   Tensor q_out = at::empty(output_sizes(call, call.q), call.q.options());
   Tensor k_out = at::empty(output_sizes(call, call.k), call.k.options());
-  if constexpr (compute) sine_spe_cpu(call, q_out, k_out);
+  sine_spe_cpu(call, q_out, k_out);
   stack->emplace_back(q_out);
   stack->emplace_back(k_out);
 }
 
 // ---- _sine_spe_backward: the gradients of kPair.inputs
 
-SineGradientsOf backward_meta(const SineArguments& x) {
-  const auto like = [](const Tensor& y) {
-    return y.defined() ? at::empty(y.sizes(), y.options()) : y;
-  };
-  return {like(x.q),
-          like(x.k),
-          like(x.waves.frequency),
-          like(x.waves.phase),
-          like(x.waves.amplitude),
-          like(x.waves.constant)};
-}
-
-template <bool compute>
 void backward_op(const c10::OperatorHandle& op, Stack* stack) {
   const Stack taken = take_arguments(op, *stack);
   SineArguments arguments;
@@ -92,11 +79,10 @@ void backward_op(const c10::OperatorHandle& op, Stack* stack) {
   };
   const Tensor d_q = gradient(taken[0], "d_q", "[B, H, N, R]", call.q);
   const Tensor d_k = gradient(taken[1], "d_k", "[B, H, M, R]", call.k);
-  SineGradientsOf to =
-      compute ? sine_spe_backward_cpu(call, d_q, d_k) : backward_meta(arguments);
-  if (!to.constant.defined()) to.constant = at::empty({0}, call.frequency.options());
-  stack->emplace_back(std::vector<Tensor>{to.q, to.k, to.frequency, to.phase,
-                                          to.amplitude, to.constant});
+  const SineGradientsOf to = sine_spe_backward_cpu(call, d_q, d_k);
+  for (const Tensor& x :
+       {to.q, to.k, to.frequency, to.phase, to.amplitude, to.constant})
+    stack->emplace_back(x.defined() ? x : at::empty({0}, call.frequency.options()));
 }
 
 /// Under torch's key Autograd, above both.
@@ -125,19 +111,14 @@ std::pair<Tensor, Tensor> sine_spe(const Tensor& q, const Tensor& k,
 using torch::CppFunction;
 
 TORCH_LIBRARY_FRAGMENT(lagwise, m) {
-  m.def(("sine_spe(" + kSchema + ") -> (Tensor q, Tensor k)").c_str());
-  m.def(("_sine_spe_backward(Tensor? d_q, Tensor? d_k, bool[] wanted, " + kSchema +
-         ") -> Tensor[]")
-            .c_str());
+  define(m, "sine_spe(" + kSchema + ") -> (Tensor q, Tensor k)");
+  define(m, "_sine_spe_backward(Tensor? d_q, Tensor? d_k, bool[] wanted, " + kSchema +
+                ") -> (Tensor q, Tensor k, Tensor frequency, Tensor phase, "
+                "Tensor amplitude, Tensor constant)");
 }
 TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
-  m.impl("sine_spe", CppFunction::makeFromBoxedFunction<forward_op<true>>());
-  m.impl("_sine_spe_backward", CppFunction::makeFromBoxedFunction<backward_op<true>>());
-}
-TORCH_LIBRARY_IMPL(lagwise, Meta, m) {
-  m.impl("sine_spe", CppFunction::makeFromBoxedFunction<forward_op<false>>());
-  m.impl("_sine_spe_backward",
-         CppFunction::makeFromBoxedFunction<backward_op<false>>());
+  m.impl("sine_spe", CppFunction::makeFromBoxedFunction<forward_op>());
+  m.impl("_sine_spe_backward", CppFunction::makeFromBoxedFunction<backward_op>());
 }
 TORCH_LIBRARY_IMPL(lagwise, Autograd, m) {
   m.impl("sine_spe", CppFunction::makeFromBoxedFunction<forward_autograd>());

@@ -39,7 +39,6 @@ void check_mixing(const char* op, SineCall& call, const SineMixing& mixing) {
   if (fold.defined()) {
     check_shape(op, "fold", fold, {call.h, call.d * call.waves()}, at::kLong);
     call.fold = fold.contiguous();
-    if (call.fold.is_meta()) return;
     const auto* place = call.fold.data_ptr<int64_t>();
     for (int64_t i = 0; i < call.fold.numel(); ++i)
       TORCH_CHECK(place[i] != 0 && std::abs(place[i]) <= width, op,

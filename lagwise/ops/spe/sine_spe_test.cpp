@@ -286,13 +286,5 @@ TEST(SineSpe, RefusesToBeDifferentiatedTwice) {
   EXPECT_THROW(torch::autograd::grad({first[0].pow(2).sum()}, {p.q}), std::exception);
 }
 
-TEST(SineSpe, KnowsItsShapesWithoutComputing) {
-  Problem p = random_problem({});
-  for (const Named& x : inputs(p)) *x.tensor = x.tensor->to(at::kMeta);
-  p.q_at = p.q_at.to(at::kMeta), p.k_at = p.k_at.to(at::kMeta);
-  p.mixing.z = p.mixing.z.to(at::kMeta), p.mixing.gate = p.mixing.gate.to(at::kMeta);
-  EXPECT_EQ(run(p).first.sizes(), at::IntArrayRef({2, 2, 37, 12}));
-}
-
 }  // namespace
 }  // namespace lagwise::ops

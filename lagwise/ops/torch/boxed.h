@@ -2,11 +2,12 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
-#include <c10/util/Optional.h>
 
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "lagwise/ops/torch_names.h"
 
 namespace lagwise::ops {
 
@@ -34,7 +35,7 @@ inline void read(const c10::IValue& from, std::vector<int64_t>& to) {
   to = from.toIntVector();
 }
 template <class T>
-void read(const c10::IValue& from, c10::optional<T>& to) {
+void read(const c10::IValue& from, Optional<T>& to) {
   to = from.toOptional<T>();
 }
 

@@ -7,6 +7,7 @@
 
 #include "lagwise/ops/precision.h"
 #include "lagwise/ops/torch/boxed.h"
+#include "lagwise/ops/torch/level_by_level.h"
 #include "lagwise/ops/torch/once_differentiable.h"
 
 namespace lagwise::ops {
@@ -16,7 +17,7 @@ namespace lagwise::ops {
 ///     forward    _x(arguments) -> results, all tensors
 ///     backward   _x_backward(gradients of the first results, bool[] wanted, the last
 ///                            `kept` results, arguments)
-///                -> Tensor[], a gradient for each of `inputs`
+///                -> (Tensor, ...), a gradient for each of `inputs`
 ///
 /// The gradient of a result nobody used is None; that of an input that is absent or not
 /// wanted is an empty tensor, since the dispatcher returns no undefined ones.
@@ -30,7 +31,14 @@ struct DifferentiablePair {
   size_t kept = results;          ///< the last of them are saved for the backward pass
   std::vector<size_t> rows = {};  ///< places of the arguments that are rows by head, as
                                   ///<   large as activations: computed with and kept
-};                                ///<   as ops/precision.h says
+                                  ///<   as ops/precision.h says
+  /// An argument that the backward pass reads only for the gradient of another one. It is
+  /// not kept alive, and None is handed over, where that gradient is not wanted.
+  struct KeptFor {
+    size_t argument, of;
+  };
+  std::vector<KeptFor> kept_for = {};
+};
 
 /// Calls the pair's operator, forward or backward: takes its arguments off the stack and
 /// leaves its results.
@@ -65,6 +73,7 @@ struct PairFunction : torch::autograd::Function<PairFunction<kPair>> {
     Stack stack = arguments;
     Variables results, saved = tensors.vec();
     if (precision() != Precision::full) round_rows(stack, saved);
+    drop_unread(arguments, saved);
     call_forward<kPair>(stack);
     for (const c10::IValue& x : stack) results.push_back(x.toTensor());
     saved.insert(saved.end(), results.end() - kPair.kept, results.end());
@@ -86,6 +95,9 @@ struct PairFunction : torch::autograd::Function<PairFunction<kPair>> {
     const Variables saved = ctx->get_saved_variables();
     const auto rest = ctx->saved_data["arguments"].toList();
     gradients.resize(kPair.differentiable);
+    const auto is_used = [](const at::Tensor& x) { return x.defined(); };
+    if (std::none_of(gradients.begin(), gradients.end(), is_used))
+      return Variables(saved.size() - kPair.kept + 1);
     Stack stack;
     for (const at::Tensor& x : gradients) stack.push_back(written(x));
     stack.push_back(ctx->saved_data["wanted"]);
@@ -98,21 +110,20 @@ struct PairFunction : torch::autograd::Function<PairFunction<kPair>> {
         stack.push_back(x);
         continue;
       }
-      stack.emplace_back(widened(saved[places.size()]));
+      stack.push_back(written(widened(saved[places.size()])));
       places.push_back(i);
     }
     {
       at::AutoGradMode off(false);
       call_backward<kPair>(stack);
     }
-    const auto computed = stack.back().toTensorVector();
     const auto wanted = ctx->saved_data["wanted"].toBoolList();
     Variables results(tensors), depends = gradients;
     for (size_t i = 0; i < tensors; ++i)
       for (size_t j = 0; j < kPair.inputs.size(); ++j)
         if (kPair.inputs[j] == places[i]) {
           depends.push_back(saved[i]);
-          if (wanted.get(j)) results[i] = computed[j];
+          if (wanted.get(j)) results[i] = stack[j].toTensor();
         }
     results = once_differentiable(kPair.name, depends, std::move(results));
     results.emplace_back();  // of the arguments as a whole
@@ -134,6 +145,17 @@ struct PairFunction : torch::autograd::Function<PairFunction<kPair>> {
     }
   }
 
+  static void drop_unread(const Stack& arguments, Variables& saved) {
+    for (const auto& [argument, of] : kPair.kept_for) {
+      if (arguments[of].isTensor() && arguments[of].toTensor().requires_grad())
+        continue;
+      const auto is_tensor = [](const c10::IValue& x) { return x.isTensor(); };
+      const auto end = arguments.begin() + static_cast<std::ptrdiff_t>(argument);
+      saved[static_cast<size_t>(std::count_if(arguments.begin(), end, is_tensor))] =
+          at::Tensor();
+    }
+  }
+
   static constexpr const char* kTensor = "a saved tensor";
   static bool is_tensor(const c10::IValue& x) {
     return x.isString() && x.toStringRef() == kTensor;
@@ -147,6 +169,7 @@ void differentiate(const c10::OperatorHandle& op, Stack* stack) {
   std::vector<at::Tensor> tensors;
   for (const c10::IValue& x : arguments)
     if (x.isTensor()) tensors.push_back(x.toTensor());
+  const LevelByLevel under_torch_func;
   for (at::Tensor& x : PairFunction<kPair>::apply(at::TensorList(tensors), arguments))
     stack->emplace_back(std::move(x));
 }

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "lagwise/ops/torch/level_by_level.h"
+
 namespace lagwise::ops {
 
 /// Stands between what a backward pass was given and what it returns. It hands the
@@ -37,6 +39,7 @@ inline torch::autograd::variable_list once_differentiable(
     if (x.defined()) from.push_back(x);
   for (const auto& x : gradients)
     if (x.defined()) results.push_back(x);
+  const LevelByLevel under_torch_func;
   const auto guarded =
       RefuseSecondDerivative::apply(at::TensorList(from), results, std::string(op));
   size_t next = 0;

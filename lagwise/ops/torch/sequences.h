@@ -16,21 +16,24 @@ struct Sequence {
 
 /// How a batch is cut into sequences, in whole numbers on the CPU; undefined: "none".
 ///
-///     padded   lengths [B]      the real queries, first in each row, and the real keys
-///              key_lengths [B]  the real keys instead; alone: every query is real
+///     padded   starts [B]       rows before it are no queries and no keys (padding on the
+///                               left); none: 0
+///              lengths [B]      how many rows from there on are real; none: the rest
+///              key_starts [B],  the same of the keys instead; alone, every query is real
+///              key_lengths [B]
 ///     packed   cu_seqlens [S + 1], 0, ..., N: S sequences in B = 1 row, of keys too
 ///              key_cu_seqlens [S + 1], 0, ..., M: those of the keys instead
 ///
-/// Where `lengths` or `cu_seqlens` also cut the keys, N = M is needed.
+/// Where `starts`, `lengths` or `cu_seqlens` also cut the keys, N = M is needed.
 struct Ragged {
-  at::Tensor lengths, key_lengths, cu_seqlens, key_cu_seqlens;
+  at::Tensor lengths = {}, key_lengths = {}, cu_seqlens = {}, key_cu_seqlens = {};
+  at::Tensor starts = {}, key_starts = {};
 };
 
 /// The batch that is cut.
 struct BatchShape {
   int64_t b, n, m;    ///< rows, queries and keys in each
   bool one_sequence;  ///< keys are cut as the queries are: key_* is refused
-  bool meta;          ///< only shapes are wanted: `Ragged` may be meta tensors
 };
 
 struct Sequences {
@@ -39,7 +42,7 @@ struct Sequences {
 };
 
 /// Reads and checks; a TORCH_CHECK beginning with `op` says what was expected and what
-/// came. Meta tensors hold no numbers: they give as many sequences, all empty.
+/// came.
 Sequences read_sequences(const char* op, const BatchShape& batch, const Ragged& ragged);
 
 }  // namespace lagwise::ops

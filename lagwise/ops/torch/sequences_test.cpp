@@ -30,8 +30,8 @@ Rows cut(const BatchShape& batch, const Ragged& ragged) {
 }
 
 // Two rows of four queries and six keys; as many; all in one row.
-constexpr BatchShape kCross{2, 4, 6, false, false}, kSquare{2, 4, 4, true, false};
-constexpr BatchShape kOneRow{1, 4, 6, false, false}, kOneSquare{1, 4, 4, true, false};
+constexpr BatchShape kCross{2, 4, 6, false}, kSquare{2, 4, 4, true};
+constexpr BatchShape kOneRow{1, 4, 6, false}, kOneSquare{1, 4, 4, true};
 
 TEST(Sequences, AreTheBatchRowsUnlessCut) {
   EXPECT_EQ(cut(kCross, {}), (Rows{{0, 0, 4, 0, 6}, {1, 0, 4, 0, 6}}));
@@ -52,22 +52,25 @@ TEST(Sequences, HaveEveryQueryWithLengthsOfKeysAlone) {
   EXPECT_TRUE(read_sequences("op", kCross, {{}, numbers({0, 5}), {}, {}}).ragged);
 }
 
+TEST(Sequences, BeginAtTheirStarts) {
+  EXPECT_EQ(cut(kSquare, {.starts = numbers({3, 0})}),
+            (Rows{{0, 3, 1, 3, 1}, {1, 0, 4, 0, 4}}));
+  EXPECT_EQ(cut(kSquare, {.lengths = numbers({2, 0}), .starts = numbers({1, 4})}),
+            (Rows{{0, 1, 2, 1, 2}, {1, 4, 0, 4, 0}}));
+  EXPECT_EQ(cut(kCross, {.starts = numbers({1, 2}), .key_starts = numbers({6, 5})}),
+            (Rows{{0, 1, 3, 6, 0}, {1, 2, 2, 5, 1}}));
+  EXPECT_EQ(
+      cut(kCross, {.key_lengths = numbers({2, 1}), .key_starts = numbers({3, 5})}),
+      (Rows{{0, 0, 4, 3, 2}, {1, 0, 4, 5, 1}}));
+  EXPECT_TRUE(read_sequences("op", kSquare, {.starts = numbers({0, 0})}).ragged);
+}
+
 TEST(Sequences, ArePackedByCuts) {
   EXPECT_EQ(cut(kOneSquare, {{}, {}, numbers({0, 1, 1, 4}), {}}),
             (Rows{{0, 0, 1, 0, 1}, {0, 1, 0, 1, 0}, {0, 1, 3, 1, 3}}));
   EXPECT_EQ(cut(kOneRow, {{}, {}, numbers({0, 3, 4}), numbers({0, 0, 6})}),
             (Rows{{0, 0, 3, 0, 0}, {0, 3, 1, 0, 6}}));
   EXPECT_FALSE(read_sequences("op", kOneSquare, {{}, {}, numbers({0, 4}), {}}).ragged);
-}
-
-TEST(Sequences, OfMetaTensorsAreAsManyAndEmpty) {
-  BatchShape two = kCross, one = kOneRow;
-  two.meta = one.meta = true;
-  EXPECT_EQ(cut(two, {meta(2), meta(2), {}, {}}),
-            (Rows{{0, 0, 0, 0, 0}, {1, 0, 0, 0, 0}}));
-  EXPECT_EQ(cut(one, {{}, {}, meta(4), meta(4)}), Rows(3, {0, 0, 0, 0, 0}));
-  EXPECT_EQ(cut(two, {numbers({1, 2}), numbers({3, 4}), {}, {}}),
-            (Rows{{0, 0, 1, 0, 3}, {1, 0, 2, 0, 4}}));
 }
 
 void expect_refused(const BatchShape& batch, const Ragged& ragged,
@@ -89,6 +92,20 @@ TEST(SequencesErrors, RefusesLengthsThatDoNotFit) {
   expect_refused(kSquare, {numbers({3, 4}).to(at::kFloat), {}, {}, {}},
                  "lengths of whole numbers, Long or Int, got Float");
   expect_refused(kSquare, {meta(2), {}, {}, {}}, "lengths on the CPU, got meta");
+}
+
+TEST(SequencesErrors, RefusesStartsThatDoNotFit) {
+  expect_refused(kSquare, {.starts = numbers({3})}, "starts [B] = [2], got [1]");
+  expect_refused(kSquare, {.starts = numbers({3, 5})}, "starts from 0 to 4, got 5");
+  expect_refused(kSquare, {.lengths = numbers({2, 4}), .starts = numbers({2, 1})},
+                 "starts + lengths of at most 4, got 1 + 4");
+  expect_refused(kSquare, {.key_starts = numbers({1, 2})},
+                 "no key_starts in causal attention, where queries and keys are one "
+                 "sequence");
+  expect_refused(kCross, {.starts = numbers({1, 2})},
+                 "key_starts with starts where N = 4 differs from M = 6");
+  expect_refused(kOneSquare, {.cu_seqlens = numbers({0, 4}), .starts = numbers({0})},
+                 "starts or lengths (padded) or cu_seqlens (packed), got both");
 }
 
 TEST(SequencesErrors, RefusesCutsThatDoNotFit) {
@@ -114,7 +131,7 @@ TEST(SequencesErrors, RefusesKeysThatAreNotCutAsTheyMustBe) {
   expect_refused(kOneRow, {{}, {}, {}, numbers({0, 6})},
                  "cu_seqlens with key_cu_seqlens, got none");
   expect_refused(kOneSquare, {numbers({4}), {}, numbers({0, 4}), {}},
-                 "lengths (padded) or cu_seqlens (packed), got both");
+                 "starts or lengths (padded) or cu_seqlens (packed), got both");
 }
 
 }  // namespace

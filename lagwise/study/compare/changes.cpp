@@ -1,6 +1,7 @@
 #include "lagwise/study/compare/changes.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -1,6 +1,7 @@
 #include "lagwise/study/compare/likeness.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>

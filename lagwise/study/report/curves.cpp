@@ -1,6 +1,7 @@
 // The charts of `lagwise report`: training, loss by position, a long stream.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

@@ -4,6 +4,7 @@
 #include "lagwise/data/music/music.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

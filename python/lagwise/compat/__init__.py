@@ -1,0 +1,1 @@
+"""Classes under the names that users of other packages type."""
