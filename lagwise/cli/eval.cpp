@@ -20,10 +20,13 @@
 #include "lagwise/cli/terminal/stop_signal.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/core/errors.h"
+#include "lagwise/core/machine.h"
 #include "lagwise/data/formats/fnv1a.h"
 #include "lagwise/models/model.h"
+#include "lagwise/runtime/model.h"
 #include "lagwise/study/eval_files.h"
 #include "lagwise/train/evaluation.h"
+#include "lagwise/train/exported_loss.h"
 #include "lagwise/train/past.h"
 #include "lagwise/train/run_folder.h"
 
@@ -43,6 +46,7 @@ struct EvalFlags {
   std::string lengths = "1x,2x,4x,8x";
   int windows = 64, examples = 0;
   bool stream = false, json = false;
+  std::string exported;
   int to = 65536, chunk = 1024;
   ContinuationFlags continuations;
 };
@@ -66,7 +70,9 @@ class Eval {
           "apart from the run's own\n",
           run_.recipe.data.path, run_.folder, data_hash_,
           data::hash_text(run_.data_hash));
-    if (flags_.continuations.count > 0) {
+    if (!flags_.exported.empty()) {
+      exported();
+    } else if (flags_.continuations.count > 0) {
       continuations();
     } else if (flags_.stream) {
       stream();
@@ -204,6 +210,34 @@ class Eval {
     keep(flags_.chunk == 1 ? "decode" : "stream", stream_json(found, run_.step));
   }
 
+  /// The file of `lagwise export` beside the model it came from, on the same examples.
+  void exported() {
+    const auto small = runtime::Model::open(flags_.exported);
+    if (small->plan().vocabulary != run_.model->config().vocabulary)
+      throw std::invalid_argument(fmt::format(
+          "--exported: expected a model of {} tokens, as {} has, got {} in {}",
+          run_.model->config().vocabulary, run_.folder, small->plan().vocabulary,
+          flags_.exported));
+    small->set_threads(usable_cores());
+    const Evaluation whole =
+        evaluate(*run_.model, *run_.task, run_.draw(), split_, flags_.examples, 16,
+                 showing(run_.task->metric()));
+    const Evaluation found =
+        evaluate([&](const Batch& batch) { return exported_loss(*small, batch); },
+                 *run_.task, split_, flags_.examples, 16, showing(flags_.exported));
+    need_finite(found.loss);
+    all_["exported"] = {{"file", flags_.exported},
+                        {"split", split_},
+                        {"step", run_.step},
+                        {"targets", found.targets},
+                        {"loss", found.loss},
+                        {"run_loss", whole.loss},
+                        {"rise", found.loss - whole.loss}};
+    say(fmt::format("{}: {} targets, {:.5f} nats a target; {} has {:.5f}, {:+.5f}\n",
+                    split_, found.targets, whole.loss, flags_.exported, found.loss,
+                    found.loss - whole.loss));
+  }
+
   void continuations() {
     const ContinuationsFound found =
         find_continuations(run_, split_, flags_.continuations, showing("continuing"));
@@ -250,6 +284,10 @@ void add_eval(CLI::App& app) {
       ->check(whole_number(1, kMostCount))
       ->needs(stream)
       ->capture_default_str();
+  verb->add_option("--exported", flags->exported,
+                   "Instead: the loss of this file of lagwise export beside the run's")
+      ->check(CLI::ExistingFile)
+      ->excludes(stream);
   add_continuation_flags(*verb, flags->continuations);
   verb->add_flag("--json", flags->json, "Print one JSON object instead of text");
   verb->callback([flags] { Eval(*flags).run(); });

@@ -17,7 +17,7 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 
 Outcome lagwise(std::vector<std::string> words) {
-  return run_captured({verb("train"), verb("export"), verb("generate")},
+  return run_captured({verb("train"), verb("eval"), verb("export"), verb("generate")},
                       std::move(words));
 }
 
@@ -91,6 +91,25 @@ TEST_F(ExportedRun, IsWrittenInFewerBits) {
     EXPECT_LT(std::filesystem::file_size(out), std::filesystem::file_size(file()));
     EXPECT_EQ(tokens(written({out, "--length", "10"})).size(), 10u);
   }
+}
+
+TEST_F(ExportedRun, HasTheLossOfItsRun) {
+  for (const auto& [weights, apart] :
+       {std::pair("f32", 1e-5), std::pair("int8", 1e-2)}) {
+    const std::string out = *folder_ / (std::string("loss.") + weights);
+    lagwise({"export", *folder_ / "linear", "--out", out, "--weights", weights});
+    const Outcome judged = lagwise(
+        {"eval", *folder_ / "linear", "--exported", out, "--examples", "6", "--json"});
+    ASSERT_EQ(judged.code, 0) << judged.err;
+    const json found = json::parse(judged.out)["exported"];
+    EXPECT_EQ(found["targets"], 6 * 32);
+    EXPECT_GT(found["loss"], 1.0);
+    EXPECT_NEAR(found["rise"], 0.0, apart);
+  }
+  const Outcome none =
+      lagwise({"eval", *folder_ / "linear", "--exported", *folder_ / "linear.toml"});
+  EXPECT_EQ(none.code, 3);
+  EXPECT_THAT(none.err, HasSubstr("linear.toml"));
 }
 
 TEST_F(ExportedRun, GoesOnFromAStateAsIfItHadNotStopped) {

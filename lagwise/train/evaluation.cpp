@@ -41,6 +41,16 @@ Evaluation evaluate(Model& model, const Task& task, const Draw& draw,
                     const Team* team) {
   const c10::NoGradGuard no_graph;
   const EvaluationMode no_dropout(model);
+  const auto loss = [&](const Batch& whole) {
+    return model.loss(team ? team->part(whole, model.config().patch) : whole, draw);
+  };
+  return evaluate(loss, task, split, examples, batch, progress, length, team);
+}
+
+Evaluation evaluate(const std::function<Loss(const Batch&)>& loss_of, const Task& task,
+                    const std::string& split, int64_t examples, int64_t batch,
+                    const std::function<void(double)>& progress, int64_t length,
+                    const Team* team) {
   const int64_t size = task.size(split, length);
   const int64_t end = examples > 0 ? std::min(examples, size) : size;
   if (end < 1) throw std::invalid_argument("the split '" + split + "' has no examples");
@@ -54,9 +64,7 @@ Evaluation evaluate(Model& model, const Task& task, const Draw& draw,
     const int64_t rows = std::min(batch, end - i * batch);
     const int64_t begin =
         i * batch + (size - end) * i / std::max<int64_t>(batches - 1, 1);
-    const Batch whole = task.eval_batch(split, begin, begin + rows, length);
-    const Loss loss =
-        model.loss(team ? team->part(whole, model.config().patch) : whole, draw);
+    const Loss loss = loss_of(task.eval_batch(split, begin, begin + rows, length));
     double* const row = mine.data_ptr<double>() + 3 * i;
     row[0] = loss.sum.item<double>();
     row[1] = static_cast<double>(loss.count), row[2] = static_cast<double>(loss.right);

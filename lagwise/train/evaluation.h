@@ -31,6 +31,12 @@ Evaluation evaluate(Model& model, const Task& task, const Draw& draw,
                     const std::function<void(double)>& progress = {},
                     int64_t length = 0, const Team* team = nullptr);
 
+/// The same of anything that has a loss on a batch.
+Evaluation evaluate(const std::function<Loss(const Batch&)>& loss, const Task& task,
+                    const std::string& split, int64_t examples = 0, int64_t batch = 16,
+                    const std::function<void(double)>& progress = {},
+                    int64_t length = 0, const Team* team = nullptr);
+
 /// The metric of a task at several lengths (Task::judged_by_length).
 struct MetricByLength {
   std::string split, metric;
