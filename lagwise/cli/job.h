@@ -23,6 +23,10 @@ class Job {
   /// Makes all of them train one run, of this recipe.
   void join(const Recipe& recipe, TrainerOptions& options);
 
+  /// By this process, in a job.
+  int64_t bytes_sent() const { return peers_ ? peers_->bytes_sent() : 0; }
+  bool alone() const { return !peers_; }
+
   /// Waits for a process that is slower than the timeout thought: ten steps at least.
   void step_took(double seconds) const;
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <filesystem>
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -98,13 +98,18 @@ void run_train(const TrainFlags& flags) {
                trainer.step());
     return;
   }
+  const int64_t begun = trainer.step();
   {
     const OpenFile log = job.first() ? OpenFile(nullptr, &std::fclose)
                                      : open_rank_log(folder, job.rank());
     JobProgress progress(job, recipe, log ? log.get() : stdout);
     trainer.run(progress);
   }
-  if (job.first()) fmt::print("done: {}\n", folder);
+  if (!job.first()) return;
+  if (!job.alone())
+    fmt::print("rank 0 sent {} bytes a step\n",
+               job.bytes_sent() / std::max<int64_t>(1, trainer.step() - begun));
+  fmt::print("done: {}\n", folder);
 }
 
 void add_train(CLI::App& app) {
