@@ -20,7 +20,7 @@ from lagwise.optimizers import adamw, moments_of
 ops = torch.ops.lagwise
 
 #: What a config may leave out. `lagwise list keys` of the program says what each means.
-_DEFAULTS: Dict[str, Any] = dict(
+DEFAULTS: Dict[str, Any] = dict(
     model="decoder_lm", vocabulary=256, classes=0, length=512, grid=[], patch=1, seed=0,
     layers=2, dim=64, heads=4, key_dim=0, value_dim=0, feed_forward=0, dropout=0.0, norm="rms",
     pre_norm=True, tied=True, pooling="mean", encoding="none", attention="linear:map=elu1",
@@ -40,11 +40,11 @@ class Model(NamedParameters):
 
     def __init__(self, **config: Any):
         super().__init__()
-        unknown = sorted(set(config) - set(_DEFAULTS))
+        unknown = sorted(set(config) - set(DEFAULTS))
         if unknown:
             raise ValueError(f"{unknown[0]}: no key of a model; expected one of "
-                             f"{', '.join(_DEFAULTS)}")
-        self.config = {**_DEFAULTS, **config}
+                             f"{', '.join(DEFAULTS)}")
+        self.config = {**DEFAULTS, **config}
         self.facts = _part.facts(self._text(training=False))
         self.take_parameters(_part.initial(self._text(training=False)))
         self.draw = Draw(self.config["seed"], True)

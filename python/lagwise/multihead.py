@@ -50,6 +50,10 @@ class MultiheadAttention(NamedParameters):
     `key_padding_mask` alone, and key and value are projected from the same rows.
     """
 
+    # What torch.nn.TransformerEncoderLayer asks its attention before it takes a short cut.
+    in_proj_bias = None
+    _qkv_same_embed_dim = False
+
     def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True,
                  add_bias_kv: bool = False, add_zero_attn: bool = False,
                  kdim: Optional[int] = None, vdim: Optional[int] = None,
