@@ -1,16 +1,16 @@
-// Parts as operators. `_part` is for programs that run step by step: its graph is that of
-// what it computes with. `_part_node` is for programs that torch traces (torch.compile,
+// Parts as operators. `part` is for programs that run step by step: its graph is that of
+// what it computes with. `part_node` is for programs that torch traces (torch.compile,
 // torch.export): it is one node, whose backward pass computes forwards once more.
 //
-//     _part(text, parameters, inputs, names) -> results
-//     _part_node                                the same
-//     _part_node_backward(text, parameters, inputs, names, gradients of the results,
+//     part(text, parameters, inputs, names) -> results
+//     part_node                                the same
+//     part_node_backward(text, parameters, inputs, names, gradients of the results,
 //                         wanted) -> gradients of the parameters, then of the inputs;
 //                         empty where not wanted
-//     _part_parameters(text) -> names, initial values
-//     _part_facts(text) -> JSON
+//     part_parameters(text) -> names, initial values
+//     part_facts(text) -> JSON
 //
-// They are private: python/lagwise/_part.py calls them.
+// python/lagwise/_part.py calls them. Operators for others are those of lagwise/ops.
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
@@ -124,7 +124,7 @@ Tensors call_backward(std::string text, Tensors parameters, Tensors inputs, Name
 Tensors run_part(const std::string& text, const Tensors& parameters,
                  const Tensors& inputs, const Names& names) {
   static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("lagwise::_part_node", "")
+                             .findSchemaOrThrow("lagwise_bindings::part_node", "")
                              .typed<Tensors(std::string, Tensors, Tensors, Names)>();
   return op.call(text, parameters, inputs, names);
 }
@@ -132,10 +132,11 @@ Tensors run_part(const std::string& text, const Tensors& parameters,
 Tensors run_backward(const std::string& text, const Tensors& parameters,
                      const Tensors& inputs, const Names& names,
                      const Tensors& gradients, const c10::List<bool>& wanted) {
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("lagwise::_part_node_backward", "")
-                             .typed<Tensors(std::string, Tensors, Tensors, Names,
-                                            Tensors, c10::List<bool>)>();
+  static const auto op =
+      c10::Dispatcher::singleton()
+          .findSchemaOrThrow("lagwise_bindings::part_node_backward", "")
+          .typed<Tensors(std::string, Tensors, Tensors, Names, Tensors,
+                         c10::List<bool>)>();
   return op.call(text, parameters, inputs, names, gradients, wanted);
 }
 
@@ -210,24 +211,25 @@ std::string part_facts(std::string text) { return make_part(text)->facts().dump(
 
 }  // namespace
 
-TORCH_LIBRARY_FRAGMENT(lagwise, m) {
+TORCH_LIBRARY_FRAGMENT(lagwise_bindings, m) {
+  m.def("part(str text, Tensor[] parameters, Tensor[] inputs, str[] names) -> Tensor[]",
+        call_part);
   m.def(
-      "_part(str text, Tensor[] parameters, Tensor[] inputs, str[] names) -> Tensor[]",
-      call_part);
-  m.def(
-      "_part_node(str text, Tensor[] parameters, Tensor[] inputs, str[] names) -> "
+      "part_node(str text, Tensor[] parameters, Tensor[] inputs, str[] names) -> "
       "Tensor[]");
   m.def(
-      "_part_node_backward(str text, Tensor[] parameters, Tensor[] inputs, str[] "
+      "part_node_backward(str text, Tensor[] parameters, Tensor[] inputs, str[] "
       "names, "
       "Tensor[] gradients, bool[] wanted) -> Tensor[]");
-  m.def("_part_parameters(str text) -> (str[], Tensor[])", part_parameters);
-  m.def("_part_facts(str text) -> str", part_facts);
+  m.def("part_parameters(str text) -> (str[], Tensor[])", part_parameters);
+  m.def("part_facts(str text) -> str", part_facts);
 }
-TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
-  m.impl("_part_node", call_traced);
-  m.impl("_part_node_backward", call_backward);
+TORCH_LIBRARY_IMPL(lagwise_bindings, CPU, m) {
+  m.impl("part_node", call_traced);
+  m.impl("part_node_backward", call_backward);
 }
-TORCH_LIBRARY_IMPL(lagwise, Autograd, m) { m.impl("_part_node", differentiate_part); }
+TORCH_LIBRARY_IMPL(lagwise_bindings, Autograd, m) {
+  m.impl("part_node", differentiate_part);
+}
 
 }  // namespace lagwise::bindings

@@ -16,6 +16,8 @@ std::string simd_target() {
 
 }  // namespace
 
-TORCH_LIBRARY_FRAGMENT(lagwise, m) { m.def("_simd_target() -> str", simd_target); }
+TORCH_LIBRARY_FRAGMENT(lagwise_bindings, m) {
+  m.def("simd_target() -> str", simd_target);
+}
 
 }  // namespace lagwise::bindings

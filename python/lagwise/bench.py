@@ -187,7 +187,7 @@ def measure(pair: Pair, rounds: int) -> Dict[str, Any]:
 def machine() -> Dict[str, Any]:
     names = [line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo")
              if line.startswith("model name")]
-    return {"cpu": names[0] if names else "unknown", "simd": ops._simd_target(),
+    return {"cpu": names[0] if names else "unknown", "simd": torch.ops.lagwise_bindings.simd_target(),
             "threads": torch.get_num_threads(), "torch": torch.__version__}
 
 

@@ -17,7 +17,7 @@ from lagwise._named import NamedParameters
 from lagwise._padding import from_front, to_front
 from lagwise.optimizers import adamw, moments_of
 
-ops = torch.ops.lagwise
+bindings = torch.ops.lagwise_bindings
 
 #: What a config may leave out. `lagwise list keys` of the program says what each means.
 DEFAULTS: Dict[str, Any] = dict(
@@ -97,7 +97,7 @@ class Model(NamedParameters):
 
     def _continue(self, prompts: List[Tensor], length: int, *sampling: Any) -> List[Tensor]:
         seed, step, _ = self.draw.moment.tolist()
-        return ops._continue_texts(self._text(training=False), self.tensors(), self._task, self._words,
+        return bindings.continue_texts(self._text(training=False), self.tensors(), self._task, self._words,
                                   prompts, length, *sampling, seed, step)
 
     @property
@@ -111,12 +111,12 @@ class Model(NamedParameters):
     def encode(self, text: str) -> List[int]:
         """Tokens of a text, of a model that is from a run."""
         self._expect_run("encode")
-        return list(ops._encode_text(self._task, self._words, text))
+        return list(bindings.encode_text(self._task, self._words, text))
 
     def decode(self, tokens: Union[Tensor, Sequence[int]]) -> str:
         self._expect_run("decode")
         tokens = tokens.tolist() if isinstance(tokens, Tensor) else list(tokens)
-        written = bytes(ops._decode_text(self._task, self._words, tokens).tolist())
+        written = bytes(bindings.decode_text(self._task, self._words, tokens).tolist())
         return written.decode("utf-8", errors="replace")
 
     def _expect_run(self, what: str) -> None:
@@ -139,7 +139,7 @@ class Decoder:
 
     def __init__(self, model: Model, batch: int):
         seed, step, _ = model.draw.moment.tolist()
-        self._made = torch.classes.lagwise.Decoding(
+        self._made = torch.classes.lagwise_bindings.Decoding(
             model._text(training=False), model.tensors(), batch, seed, step)
 
     def extend(self, tokens: Tensor, lengths: Optional[Tensor] = None) -> Tensor:
@@ -161,7 +161,7 @@ class Decoder:
 def load(folder: Union[str, os.PathLike], which: str = "best") -> Model:
     """The model of a run's folder, in evaluation mode; `which` checkpoint: best or last."""
     try:
-        config, state, notes, names, values, moments = ops._open_run(os.fspath(folder), which)
+        config, state, notes, names, values, moments = bindings.open_run(os.fspath(folder), which)
     except (RuntimeError, ValueError) as error:
         raise ValueError(_part.first_line(error)) from None
     model = Model(**json.loads(config))
@@ -200,7 +200,7 @@ def save(model: Model, folder: Union[str, os.PathLike], *, step: Optional[int] =
     state["step"] = counted if step is None and counted else step or state["step"]
     state["files"] = {}
     try:
-        ops._save_run(os.fspath(folder), json.dumps(state), model.names,
+        bindings.save_run(os.fspath(folder), json.dumps(state), model.names,
                      [x.detach().float() for x in model.tensors()], moments)
     except (RuntimeError, ValueError) as error:
         raise ValueError(_part.first_line(error)) from None

@@ -135,7 +135,7 @@ def test_opcheck_of_the_node(text):
     attend = lagwise.LinearAttention(H, D, encoding=text).eval()
     parameters = [p.detach().requires_grad_() for p in attend._tensors()]
     inputs = [rows(1, H, 5, D, seed=s).requires_grad_() for s in range(3)]
-    torch.library.opcheck(torch.ops.lagwise._part_node, (
+    torch.library.opcheck(torch.ops.lagwise_bindings.part_node, (
         attend._whole, parameters, [*inputs, attend.draw()], ["q", "k", "v", "draw"]))
 
 
