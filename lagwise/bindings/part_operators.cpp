@@ -121,23 +121,10 @@ Tensors call_backward(std::string text, Tensors parameters, Tensors inputs, Name
 
 // ---- the node
 
-Tensors run_part(const std::string& text, const Tensors& parameters,
-                 const Tensors& inputs, const Names& names) {
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("lagwise_bindings::part_node", "")
-                             .typed<Tensors(std::string, Tensors, Tensors, Names)>();
-  return op.call(text, parameters, inputs, names);
-}
-
-Tensors run_backward(const std::string& text, const Tensors& parameters,
-                     const Tensors& inputs, const Names& names,
-                     const Tensors& gradients, const c10::List<bool>& wanted) {
-  static const auto op =
-      c10::Dispatcher::singleton()
-          .findSchemaOrThrow("lagwise_bindings::part_node_backward", "")
-          .typed<Tensors(std::string, Tensors, Tensors, Names, Tensors,
-                         c10::List<bool>)>();
-  return op.call(text, parameters, inputs, names, gradients, wanted);
+Tensors run_node(const char* name, torch::jit::Stack arguments) {
+  const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name, "");
+  op.callBoxed(&arguments);
+  return arguments[0].toTensorVector();
 }
 
 struct PartFunction : torch::autograd::Function<PartFunction> {
@@ -155,8 +142,9 @@ struct PartFunction : torch::autograd::Function<PartFunction> {
     ctx->saved_data["names"] = names;
     ctx->saved_data["wanted"] = wanted;
     at::AutoDispatchBelowADInplaceOrView below_autograd;
-    Tensors results = run_part(text, {all.begin(), all.begin() + own},
-                               {all.begin() + own, all.end()}, names);
+    Tensors results = run_node("lagwise_bindings::part_node",
+                               {text, Tensors(all.begin(), all.begin() + own),
+                                Tensors(all.begin() + own, all.end()), names});
     Tensors whole;  // numbers that have no gradient
     for (const Tensor& one : results)
       if (!one.is_floating_point()) whole.push_back(one);
@@ -174,9 +162,10 @@ struct PartFunction : torch::autograd::Function<PartFunction> {
     Tensors found;
     {
       const at::AutoGradMode off(false);
-      found = run_backward(ctx->saved_data["text"].toStringRef(),
-                           {all.begin(), all.begin() + own},
-                           {all.begin() + own, all.end()}, names, gradients, wanted);
+      found =
+          run_node("lagwise_bindings::part_node_backward",
+                   {ctx->saved_data["text"], Tensors(all.begin(), all.begin() + own),
+                    Tensors(all.begin() + own, all.end()), names, gradients, wanted});
     }
     for (size_t i = 0; i < found.size(); ++i)
       if (!wanted.get(i)) found[i] = Tensor();

@@ -45,13 +45,12 @@ class Model(NamedParameters):
             raise ValueError(f"{unknown[0]}: no key of a model; expected one of "
                              f"{', '.join(DEFAULTS)}")
         self.config = {**DEFAULTS, **config}
-        self.facts = _part.facts(self._text(training=False))
-        self.take_parameters(_part.initial(self._text(training=False)))
+        self._texts = {training: _part.describe("model", training=training, **self.config)
+                       for training in (False, True)}
+        self.facts = _part.facts(self._texts[False])
+        self.take_parameters(_part.initial(self._texts[False]))
         self.draw = Draw(self.config["seed"], True)
         self.run: Optional[Dict[str, Any]] = None  #: state.json of the run it is from
-
-    def _text(self, training: bool) -> str:
-        return _part.describe("model", training=training, **self.config)
 
     def forward(self, tokens: Tensor, lengths: Optional[Tensor] = None, *,
                 starts: Optional[Tensor] = None, source: Optional[Tensor] = None,
@@ -66,7 +65,7 @@ class Model(NamedParameters):
                 lengths = tokens.shape[1] - starts
             logits = self(to_front(tokens, starts, 1), lengths)
             return from_front(logits, starts, 1)
-        return _part.call(self._text(self.training), self.tensors(), tokens=tokens,
+        return _part.call(self._texts[self.training], self.tensors(), tokens=tokens,
                           lengths=lengths, source=source, source_lengths=source_lengths,
                           draw=self.draw())[0]
 
@@ -97,7 +96,7 @@ class Model(NamedParameters):
 
     def _continue(self, prompts: List[Tensor], length: int, *sampling: Any) -> List[Tensor]:
         seed, step, _ = self.draw.moment.tolist()
-        return bindings.continue_texts(self._text(training=False), self.tensors(), self._task, self._words,
+        return bindings.continue_texts(self._texts[False], self.tensors(), self._task, self._words,
                                   prompts, length, *sampling, seed, step)
 
     @property
@@ -140,7 +139,7 @@ class Decoder:
     def __init__(self, model: Model, batch: int):
         seed, step, _ = model.draw.moment.tolist()
         self._made = torch.classes.lagwise_bindings.Decoding(
-            model._text(training=False), model.tensors(), batch, seed, step)
+            model._texts[False], model.tensors(), batch, seed, step)
 
     def extend(self, tokens: Tensor, lengths: Optional[Tensor] = None) -> Tensor:
         """Takes tokens [B, N], the first `lengths` of each row; logits [B, V] after the last."""

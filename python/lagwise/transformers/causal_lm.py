@@ -27,7 +27,7 @@ class LagwiseConfig(PreTrainedConfig):
         for key, otherwise in DEFAULTS.items():
             setattr(self, key, named.pop(key, otherwise))
         self.moment = moment or [self.seed, 0, 0]  # of the noise: see lagwise._draw
-        named.setdefault("use_cache", True)
+        self.use_cache = named.pop("use_cache", True)
         super().__init__(**named)
 
     def model_config(self) -> dict:
