@@ -3,6 +3,7 @@
 #include "lagwise/bindings/part.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
@@ -41,10 +42,12 @@ Tensors rows() {
 
 /// Of `part` or `part_node`.
 Tensor attend(const char* op, const Tensors& parameters, const Tensors& inputs) {
-  return c10::Dispatcher::singleton()
-      .findSchemaOrThrow(op, "")
-      .typed<Tensors(std::string, Tensors, Tensors, Names)>()
-      .call(kAttention, parameters, inputs, {"q", "k", "v"})[0];
+  torch::jit::Stack stack = {std::string(kAttention), parameters, inputs,
+                             Names{"q", "k", "v"}};
+  c10::Dispatcher::singleton()
+      .findSchemaOrThrow(("lagwise_bindings::" + std::string(op)).c_str(), "")
+      .callBoxed(&stack);
+  return stack[0].toTensorVector()[0];
 }
 
 Tensors gradients(const Tensor& of, Tensors parameters, const Tensors& inputs) {
@@ -83,12 +86,11 @@ TEST(Part, TwoCallsWaitForTheirBackwardPassesSideBySide) {
   const Tensors inputs = rows();
   const Tensors a = drawn(kAttention), b = drawn(kAttention);
   for (const Tensor& one : b) one.detach().add_(0.5);
-  const Tensor first = attend("lagwise_bindings::part", a, inputs);
-  const Tensor second = attend("lagwise_bindings::part", b, inputs);
+  const Tensor first = attend("part", a, inputs);
+  const Tensor second = attend("part", b, inputs);
   const Tensors of_first = gradients(first, a, inputs);
   const Tensors of_second = gradients(second, b, inputs);
-  const Tensors alone =
-      gradients(attend("lagwise_bindings::part", b, inputs), b, inputs);
+  const Tensors alone = gradients(attend("part", b, inputs), b, inputs);
   for (size_t i = 0; i < alone.size(); ++i)
     EXPECT_TRUE(at::allclose(of_second[i], alone[i])) << i;
   EXPECT_FALSE(at::allclose(of_first[0], alone[0]));
@@ -96,8 +98,8 @@ TEST(Part, TwoCallsWaitForTheirBackwardPassesSideBySide) {
 
 TEST(Part, OneNodeEqualsTheGraphOfManyWithItsGradients) {
   const Tensors inputs = rows(), parameters = drawn(kAttention);
-  const Tensor many = attend("lagwise_bindings::part", parameters, inputs);
-  const Tensor one = attend("lagwise_bindings::part_node", parameters, inputs);
+  const Tensor many = attend("part", parameters, inputs);
+  const Tensor one = attend("part_node", parameters, inputs);
   EXPECT_TRUE(at::equal(one, many));
   const Tensors expected = gradients(many, parameters, inputs);
   const Tensors got = gradients(one, parameters, inputs);
