@@ -168,6 +168,26 @@ class WithoutNumbers(unittest.TestCase):
             x, draw(2, 4, 3), draw(2, 4, 3), draw(2, 4, 3), draw(2, 4, 6, 6, grad=False))
 
 
+class Noise(unittest.TestCase):
+    """Random numbers are functions of their coordinates: the same from every operator."""
+
+    def test_noise_of_sine_spe(self):
+        z, gate = lagwise.ops.sine_spe_noise(2, 3, 4, 50, seed=5, layer=1)
+        code = lagwise.ops.noise("normal", 50, seed=5, stream=3, head=1, feature=2 * 8 + 3)
+        self.assertTrue(torch.equal(z[1, 2, 3], code))
+        row = lagwise.ops.noise("normal", 50, seed=5, stream=5, layer=1, head=1, feature=2)
+        self.assertTrue(torch.equal(gate[1, 2], row))
+        fold = lagwise.ops.sine_spe_fold(2, 3, 4, 10)
+        self.assertEqual(fold.shape, (2, 27))
+        self.assertTrue(((fold.abs() >= 1) & (fold.abs() <= 10)).all())
+
+    def test_directions_of_favor(self):
+        rows = lagwise.ops.favor_directions(8, 8, orthogonal=True, seed=3)
+        unit = rows / rows.norm(dim=1, keepdim=True)
+        torch.testing.assert_close(unit @ unit.T, torch.eye(8, dtype=torch.double))
+        self.assertTrue(torch.equal(rows[:5], lagwise.ops.favor_directions(5, 8, seed=3)))
+
+
 class PrivateOperators(unittest.TestCase):
     """Registered like the others, so anyone can call them: refused, not crashed."""
 
@@ -205,19 +225,29 @@ class PrivateOperators(unittest.TestCase):
         for d, *saved in ((small, out, stats), (x, small, stats), (x, out, small), (None, out, stats)):
             self.refused(lambda: ops._exact_attention_backward(d, [True] * 7, *saved, *qkv))
         self.refused(lambda: ops._exact_attention_backward(x, [True], out, stats, *qkv))
-        self.refused(lambda: ops._feature_map_backward(small, torch.randn(4, 4), "elu1"))
-        y, _ = ops.favor_features(x, torch.randn(6, 4))
+        self.refused(lambda: ops._feature_map_backward(
+            small, [True], torch.randn(4, 4), "elu1"))
+        y, log_scale = ops.favor_features(x, torch.randn(6, 4))
         w = torch.randn(6, 4)
         for dy, dl, z in ((small, None, y), (None, small, y), (y, None, small)):
             self.refused(lambda: ops._favor_features_backward(
-                dy, dl, x, z, w, "positive", 0.0))
-        self.refused(lambda: ops._rotate_table_gradient(
-            x, small, [1, 1, 64, 4], "half", False))
+                dy, dl, [True], z, log_scale, x, w, "positive", 0.0))
+        table = torch.randn(1, 1, 64, 4)
+        for g, given in ((small, x), (x, small), (x, None)):
+            self.refused(lambda: ops._rotate_backward(
+                g, [True, True], given, table, "half", False))
+        positions, frequency = torch.rand(1, 64, 1).double(), torch.rand(1, 2).double()
+        self.refused(lambda: ops._rotation_table_backward(
+            small, [True], table, positions, frequency, 1.0, torch.float))
+        y, inverse = ops._rms_norm(x, torch.ones(4), 1e-5)
+        for given in ((small, inverse), (y, small)):
+            self.refused(lambda: ops._rms_norm_backward(
+                given[0], [True, True], given[1], x, torch.ones(4), 1e-5))
         bias = torch.randn(1, 127)
         out, sums = ops._toeplitz_linear(x, x, x, bias, 1e-6)
         for given in ((small, out, sums), (x, small, sums), (x, out, small)):
             self.refused(lambda: ops._toeplitz_linear_backward(
-                *given, x, x, x, bias, 1e-6))
+                given[0], [True] * 4, *given[1:], x, x, x, bias, 1e-6))
 
 
 if __name__ == "__main__":

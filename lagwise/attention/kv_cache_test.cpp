@@ -142,6 +142,27 @@ TEST(KeyValueCache, ForgetsAllButTheLastTokensIfTold) {
   }
 }
 
+TEST(KeyValueCache, ACopyHasMemoryOfItsOwn) {
+  KeyValueCache cache(at::kFloat);
+  const at::Tensor row = at::ones({2, 1, 1, 4}, at::kFloat);
+  cache.append(row, row);
+  KeyValueCache copy = cache.copied();
+  cache.append(2 * row, row);
+  copy.append(3 * row, row);
+  EXPECT_EQ(cache.keys()[0][0][1][0].item<float>(), 2);
+  EXPECT_EQ(copy.keys()[0][0][1][0].item<float>(), 3);
+}
+
+TEST(KeyValueCache, SequencesCanChangePlaces) {
+  KeyValueCache cache(at::kFloat);
+  const at::Tensor rows = at::randn({3, 2, 5, 4}, at::kFloat);
+  cache.append(rows, 2 * rows);
+  const at::Tensor order = at::tensor({2, 0, 2}, at::kLong);
+  cache.reorder(order);
+  EXPECT_TRUE(cache.keys().equal(rows.index_select(0, order)));
+  EXPECT_TRUE(cache.values().equal(2 * rows.index_select(0, order)));
+}
+
 /// However many tokens pass, the memory behind the rows stays the same.
 TEST(KeyValueCache, DoesNotGrowUnderAWindow) {
   KeyValueCache cache(at::kFloat);

@@ -26,7 +26,7 @@ Draw draw_of(int64_t seed, int64_t step) {
 
 /// What a model remembers of a batch of texts, with the model that reads on:
 ///
-///     d = torch.classes.lagwise.Decoding(config, parameters, batch, seed, step)
+///     d = torch.classes.lagwise_bindings.Decoding(config, parameters, batch, seed, step)
 ///     logits [B, N, V] = d.extend_all(tokens [B, N])
 ///     logits [B, V]    = d.extend(tokens [B, N], lengths [B] or None)
 class Decoding : public torch::CustomClassHolder {
@@ -105,17 +105,17 @@ Tensors continue_texts(std::string config, Tensors parameters, std::string task,
 
 }  // namespace
 
-TORCH_LIBRARY_FRAGMENT(lagwise, m) {
+TORCH_LIBRARY_FRAGMENT(lagwise_bindings, m) {
   m.class_<Decoding>("Decoding")
       .def(torch::init<std::string, Tensors, int64_t, int64_t, int64_t>())
       .def("extend", &Decoding::extend)
       .def("extend_all", &Decoding::extend_all)
       .def("bytes", &Decoding::bytes)
       .def("reorder", &Decoding::reorder);
-  m.def("_encode_text(str task, str[] words, str text) -> int[]", encode_text);
-  m.def("_decode_text(str task, str[] words, int[] tokens) -> Tensor", decode_text);
+  m.def("encode_text(str task, str[] words, str text) -> int[]", encode_text);
+  m.def("decode_text(str task, str[] words, int[] tokens) -> Tensor", decode_text);
   m.def(
-      "_continue_texts(str config, Tensor[] parameters, str task, str[] words, "
+      "continue_texts(str config, Tensor[] parameters, str task, str[] words, "
       "Tensor[] "
       "prompts, int length, float temperature, int top_k, float top_p, float min_p, "
       "float repetition_penalty, int repetition_window, int seed, int draw_seed, int "

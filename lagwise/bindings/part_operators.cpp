@@ -1,16 +1,16 @@
-// Parts as operators. `_part` is for programs that run step by step: its graph is that of
-// what it computes with. `_part_node` is for programs that torch traces (torch.compile,
+// Parts as operators. `part` is for programs that run step by step: its graph is that of
+// what it computes with. `part_node` is for programs that torch traces (torch.compile,
 // torch.export): it is one node, whose backward pass computes forwards once more.
 //
-//     _part(text, parameters, inputs, names) -> results
-//     _part_node                                the same
-//     _part_node_backward(text, parameters, inputs, names, gradients of the results,
+//     part(text, parameters, inputs, names) -> results
+//     part_node                                the same
+//     part_node_backward(text, parameters, inputs, names, gradients of the results,
 //                         wanted) -> gradients of the parameters, then of the inputs;
 //                         empty where not wanted
-//     _part_parameters(text) -> names, initial values
-//     _part_facts(text) -> JSON
+//     part_parameters(text) -> names, initial values
+//     part_facts(text) -> JSON
 //
-// They are private: python/lagwise/_part.py calls them.
+// python/lagwise/_part.py calls them. Operators for others are those of lagwise/ops.
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
@@ -121,22 +121,10 @@ Tensors call_backward(std::string text, Tensors parameters, Tensors inputs, Name
 
 // ---- the node
 
-Tensors run_part(const std::string& text, const Tensors& parameters,
-                 const Tensors& inputs, const Names& names) {
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("lagwise::_part_node", "")
-                             .typed<Tensors(std::string, Tensors, Tensors, Names)>();
-  return op.call(text, parameters, inputs, names);
-}
-
-Tensors run_backward(const std::string& text, const Tensors& parameters,
-                     const Tensors& inputs, const Names& names,
-                     const Tensors& gradients, const c10::List<bool>& wanted) {
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("lagwise::_part_node_backward", "")
-                             .typed<Tensors(std::string, Tensors, Tensors, Names,
-                                            Tensors, c10::List<bool>)>();
-  return op.call(text, parameters, inputs, names, gradients, wanted);
+Tensors run_node(const char* name, torch::jit::Stack arguments) {
+  const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name, "");
+  op.callBoxed(&arguments);
+  return arguments[0].toTensorVector();
 }
 
 struct PartFunction : torch::autograd::Function<PartFunction> {
@@ -154,8 +142,9 @@ struct PartFunction : torch::autograd::Function<PartFunction> {
     ctx->saved_data["names"] = names;
     ctx->saved_data["wanted"] = wanted;
     at::AutoDispatchBelowADInplaceOrView below_autograd;
-    Tensors results = run_part(text, {all.begin(), all.begin() + own},
-                               {all.begin() + own, all.end()}, names);
+    Tensors results = run_node("lagwise_bindings::part_node",
+                               {text, Tensors(all.begin(), all.begin() + own),
+                                Tensors(all.begin() + own, all.end()), names});
     Tensors whole;  // numbers that have no gradient
     for (const Tensor& one : results)
       if (!one.is_floating_point()) whole.push_back(one);
@@ -173,9 +162,10 @@ struct PartFunction : torch::autograd::Function<PartFunction> {
     Tensors found;
     {
       const at::AutoGradMode off(false);
-      found = run_backward(ctx->saved_data["text"].toStringRef(),
-                           {all.begin(), all.begin() + own},
-                           {all.begin() + own, all.end()}, names, gradients, wanted);
+      found =
+          run_node("lagwise_bindings::part_node_backward",
+                   {ctx->saved_data["text"], Tensors(all.begin(), all.begin() + own),
+                    Tensors(all.begin() + own, all.end()), names, gradients, wanted});
     }
     for (size_t i = 0; i < found.size(); ++i)
       if (!wanted.get(i)) found[i] = Tensor();
@@ -210,24 +200,25 @@ std::string part_facts(std::string text) { return make_part(text)->facts().dump(
 
 }  // namespace
 
-TORCH_LIBRARY_FRAGMENT(lagwise, m) {
+TORCH_LIBRARY_FRAGMENT(lagwise_bindings, m) {
+  m.def("part(str text, Tensor[] parameters, Tensor[] inputs, str[] names) -> Tensor[]",
+        call_part);
   m.def(
-      "_part(str text, Tensor[] parameters, Tensor[] inputs, str[] names) -> Tensor[]",
-      call_part);
-  m.def(
-      "_part_node(str text, Tensor[] parameters, Tensor[] inputs, str[] names) -> "
+      "part_node(str text, Tensor[] parameters, Tensor[] inputs, str[] names) -> "
       "Tensor[]");
   m.def(
-      "_part_node_backward(str text, Tensor[] parameters, Tensor[] inputs, str[] "
+      "part_node_backward(str text, Tensor[] parameters, Tensor[] inputs, str[] "
       "names, "
       "Tensor[] gradients, bool[] wanted) -> Tensor[]");
-  m.def("_part_parameters(str text) -> (str[], Tensor[])", part_parameters);
-  m.def("_part_facts(str text) -> str", part_facts);
+  m.def("part_parameters(str text) -> (str[], Tensor[])", part_parameters);
+  m.def("part_facts(str text) -> str", part_facts);
 }
-TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
-  m.impl("_part_node", call_traced);
-  m.impl("_part_node_backward", call_backward);
+TORCH_LIBRARY_IMPL(lagwise_bindings, CPU, m) {
+  m.impl("part_node", call_traced);
+  m.impl("part_node_backward", call_backward);
 }
-TORCH_LIBRARY_IMPL(lagwise, Autograd, m) { m.impl("_part_node", differentiate_part); }
+TORCH_LIBRARY_IMPL(lagwise_bindings, Autograd, m) {
+  m.impl("part_node", differentiate_part);
+}
 
 }  // namespace lagwise::bindings

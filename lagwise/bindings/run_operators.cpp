@@ -1,9 +1,9 @@
 // A run's folder (docs/runs.md), read into tensors and written from them.
 //
-//     _open_run(folder, which) -> config of the model, state.json, folder's notes, names,
+//     open_run(folder, which) -> config of the model, state.json, folder's notes, names,
 //                                parameters, both moments of each
-//     _save_run(folder, state.json, names, parameters, moments)
-//     _weight_decays(name, value) -> whether weight decay pulls on that parameter
+//     save_run(folder, state.json, names, parameters, moments)
+//     weight_decays(name, value) -> whether weight decay pulls on that parameter
 
 #include <ATen/core/grad_mode.h>
 #include <torch/library.h>
@@ -97,16 +97,16 @@ bool weight_decays(std::string name, const at::Tensor& value) {
 
 }  // namespace
 
-TORCH_LIBRARY_FRAGMENT(lagwise, m) {
+TORCH_LIBRARY_FRAGMENT(lagwise_bindings, m) {
   m.def(
-      "_open_run(str folder, str which) -> (str, str, str[], str[], Tensor[], "
+      "open_run(str folder, str which) -> (str, str, str[], str[], Tensor[], "
       "Tensor[])",
       open_folder);
   m.def(
-      "_save_run(str folder, str state, str[] names, Tensor[] parameters, Tensor[] "
+      "save_run(str folder, str state, str[] names, Tensor[] parameters, Tensor[] "
       "moments) -> ()",
       save_folder);
-  m.def("_weight_decays(str name, Tensor value) -> bool", weight_decays);
+  m.def("weight_decays(str name, Tensor value) -> bool", weight_decays);
 }
 
 }  // namespace lagwise::bindings

@@ -26,6 +26,18 @@ TEST(NormalParameter, HasTheSameBitsOnAnyNumberOfThreads) {
   omp_set_num_threads(before);
 }
 
+TEST(WithoutValues, LeavesParametersUnsetWhileItLives) {
+  {
+    const WithoutValues lent;
+    const auto unset = normal_parameter({3, 4}, 1.0, 1, 1);
+    EXPECT_TRUE(unset.requires_grad());
+    EXPECT_EQ(unset.sizes(), (at::IntArrayRef{3, 4}));
+  }
+  const auto set = normal_parameter({3, 4}, 1.0, 1, 1);
+  EXPECT_TRUE(set.equal(normal_parameter({3, 4}, 1.0, 1, 1)));
+  EXPECT_GT(set.std().item<double>(), 0.1);
+}
+
 TEST(Holder, SharesTensorsAndTrainsThem) {
   const at::Tensor x = at::ones({2});
   const Holder holder({{"gate", x}});

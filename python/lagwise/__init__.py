@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 else:
     ops = torch.ops.lagwise
 
+from lagwise import spe  # noqa: E402
 from lagwise.attention import (  # noqa: E402
     Attention, ExactAttention, LinearAttention, attention)
 from lagwise.encodings import Encoded, Encoding, encoding  # noqa: E402
@@ -27,4 +28,4 @@ from lagwise.states import KeyValueCache, LinearState  # noqa: E402
 __all__ = [
     "Attention", "Decoder", "Encoded", "Encoding", "ExactAttention", "KeyValueCache",
     "LayerState", "LinearAttention", "LinearState", "Model", "MultiheadAttention", "attention",
-    "encoding", "load", "ops", "save"]
+    "encoding", "load", "ops", "save", "spe"]

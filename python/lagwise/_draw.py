@@ -16,7 +16,7 @@ class Draw(nn.Module):
     def __init__(self, seed: int, draws: bool):
         super().__init__()
         self.draws = draws
-        self.register_buffer("moment", torch.tensor([seed, 0, 0]), persistent=False)
+        self.register_buffer("moment", torch.tensor([seed, 0, 0], device="cpu"), persistent=False)
 
     def forward(self) -> Tensor:
         if self.draws and self.training:

@@ -2,8 +2,8 @@
 
 A *part* is described by one line of JSON. C++ makes it for a call, lets it compute with
 the parameters that are handed over, and forgets it: nothing is shared between calls, so
-threads need no lock. ``ops._part`` records an ordinary graph; under torch.compile and
-torch.export ``ops._part_node`` is one node, whose backward pass computes forwards once more.
+threads need no lock. ``part`` records an ordinary graph; under torch.compile and
+torch.export ``part_node`` is one node, whose backward pass computes forwards once more.
 """
 
 import functools
@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Optional, Tuple
 import torch
 from torch import Tensor
 
-ops = torch.ops.lagwise
+bindings = torch.ops.lagwise_bindings
 
 
 def first_line(error: BaseException) -> str:
@@ -30,7 +30,7 @@ def describe(kind: str, **entries: Any) -> str:
 def initial(text: str) -> List[Tuple[str, Tensor]]:
     """Its parameters by name, with their initial values."""
     try:
-        return list(zip(*ops._part_parameters(text)))
+        return list(zip(*bindings.part_parameters(text)))
     except (RuntimeError, ValueError) as error:
         raise ValueError(first_line(error)) from None
 
@@ -39,7 +39,7 @@ def initial(text: str) -> List[Tuple[str, Tensor]]:
 def facts(text: str) -> Dict[str, Any]:
     """What C++ tells of it: `PartRow` in lagwise/bindings/part.h."""
     try:
-        return json.loads(ops._part_facts(text))
+        return json.loads(bindings.part_facts(text))
     except (RuntimeError, ValueError) as error:
         raise ValueError(first_line(error)) from None
 
@@ -54,8 +54,8 @@ def call(text: str, parameters: List[Tensor], **inputs: Optional[Tensor]) -> Lis
     names = [name for name, value in inputs.items() if value is not None]
     tensors = [inputs[name] for name in names]
     if is_traced():
-        return ops._part_node(text, parameters, tensors, names)
-    return ops._part(text, parameters, tensors, names)
+        return bindings.part_node(text, parameters, tensors, names)
+    return bindings.part(text, parameters, tensors, names)
 
 
 def starts(query_start: int, key_start: int) -> Optional[Tensor]:
@@ -130,5 +130,5 @@ def _fake_part_backward(text, parameters, inputs, names, gradients, wanted):
 
 
 if hasattr(torch.library, "register_fake"):
-    torch.library.register_fake("lagwise::_part_node", _fake_part)
-    torch.library.register_fake("lagwise::_part_node_backward", _fake_part_backward)
+    torch.library.register_fake("lagwise_bindings::part_node", _fake_part)
+    torch.library.register_fake("lagwise_bindings::part_node_backward", _fake_part_backward)

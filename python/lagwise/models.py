@@ -17,10 +17,10 @@ from lagwise._named import NamedParameters
 from lagwise._padding import from_front, to_front
 from lagwise.optimizers import adamw, moments_of
 
-ops = torch.ops.lagwise
+bindings = torch.ops.lagwise_bindings
 
 #: What a config may leave out. `lagwise list keys` of the program says what each means.
-_DEFAULTS: Dict[str, Any] = dict(
+DEFAULTS: Dict[str, Any] = dict(
     model="decoder_lm", vocabulary=256, classes=0, length=512, grid=[], patch=1, seed=0,
     layers=2, dim=64, heads=4, key_dim=0, value_dim=0, feed_forward=0, dropout=0.0, norm="rms",
     pre_norm=True, tied=True, pooling="mean", encoding="none", attention="linear:map=elu1",
@@ -40,18 +40,17 @@ class Model(NamedParameters):
 
     def __init__(self, **config: Any):
         super().__init__()
-        unknown = sorted(set(config) - set(_DEFAULTS))
+        unknown = sorted(set(config) - set(DEFAULTS))
         if unknown:
             raise ValueError(f"{unknown[0]}: no key of a model; expected one of "
-                             f"{', '.join(_DEFAULTS)}")
-        self.config = {**_DEFAULTS, **config}
-        self.facts = _part.facts(self._text(training=False))
-        self.take_parameters(_part.initial(self._text(training=False)))
+                             f"{', '.join(DEFAULTS)}")
+        self.config = {**DEFAULTS, **config}
+        self._texts = {training: _part.describe("model", training=training, **self.config)
+                       for training in (False, True)}
+        self.facts = _part.facts(self._texts[False])
+        self.take_parameters(_part.initial(self._texts[False]))
         self.draw = Draw(self.config["seed"], True)
         self.run: Optional[Dict[str, Any]] = None  #: state.json of the run it is from
-
-    def _text(self, training: bool) -> str:
-        return _part.describe("model", training=training, **self.config)
 
     def forward(self, tokens: Tensor, lengths: Optional[Tensor] = None, *,
                 starts: Optional[Tensor] = None, source: Optional[Tensor] = None,
@@ -66,7 +65,7 @@ class Model(NamedParameters):
                 lengths = tokens.shape[1] - starts
             logits = self(to_front(tokens, starts, 1), lengths)
             return from_front(logits, starts, 1)
-        return _part.call(self._text(self.training), self.tensors(), tokens=tokens,
+        return _part.call(self._texts[self.training], self.tensors(), tokens=tokens,
                           lengths=lengths, source=source, source_lengths=source_lengths,
                           draw=self.draw())[0]
 
@@ -97,7 +96,7 @@ class Model(NamedParameters):
 
     def _continue(self, prompts: List[Tensor], length: int, *sampling: Any) -> List[Tensor]:
         seed, step, _ = self.draw.moment.tolist()
-        return ops._continue_texts(self._text(training=False), self.tensors(), self._task, self._words,
+        return bindings.continue_texts(self._texts[False], self.tensors(), self._task, self._words,
                                   prompts, length, *sampling, seed, step)
 
     @property
@@ -111,12 +110,12 @@ class Model(NamedParameters):
     def encode(self, text: str) -> List[int]:
         """Tokens of a text, of a model that is from a run."""
         self._expect_run("encode")
-        return list(ops._encode_text(self._task, self._words, text))
+        return list(bindings.encode_text(self._task, self._words, text))
 
     def decode(self, tokens: Union[Tensor, Sequence[int]]) -> str:
         self._expect_run("decode")
         tokens = tokens.tolist() if isinstance(tokens, Tensor) else list(tokens)
-        written = bytes(ops._decode_text(self._task, self._words, tokens).tolist())
+        written = bytes(bindings.decode_text(self._task, self._words, tokens).tolist())
         return written.decode("utf-8", errors="replace")
 
     def _expect_run(self, what: str) -> None:
@@ -139,8 +138,8 @@ class Decoder:
 
     def __init__(self, model: Model, batch: int):
         seed, step, _ = model.draw.moment.tolist()
-        self._made = torch.classes.lagwise.Decoding(
-            model._text(training=False), model.tensors(), batch, seed, step)
+        self._made = torch.classes.lagwise_bindings.Decoding(
+            model._texts[False], model.tensors(), batch, seed, step)
 
     def extend(self, tokens: Tensor, lengths: Optional[Tensor] = None) -> Tensor:
         """Takes tokens [B, N], the first `lengths` of each row; logits [B, V] after the last."""
@@ -161,7 +160,7 @@ class Decoder:
 def load(folder: Union[str, os.PathLike], which: str = "best") -> Model:
     """The model of a run's folder, in evaluation mode; `which` checkpoint: best or last."""
     try:
-        config, state, notes, names, values, moments = ops._open_run(os.fspath(folder), which)
+        config, state, notes, names, values, moments = bindings.open_run(os.fspath(folder), which)
     except (RuntimeError, ValueError) as error:
         raise ValueError(_part.first_line(error)) from None
     model = Model(**json.loads(config))
@@ -200,7 +199,7 @@ def save(model: Model, folder: Union[str, os.PathLike], *, step: Optional[int] =
     state["step"] = counted if step is None and counted else step or state["step"]
     state["files"] = {}
     try:
-        ops._save_run(os.fspath(folder), json.dumps(state), model.names,
+        bindings.save_run(os.fspath(folder), json.dumps(state), model.names,
                      [x.detach().float() for x in model.tensors()], moments)
     except (RuntimeError, ValueError) as error:
         raise ValueError(_part.first_line(error)) from None

@@ -50,6 +50,10 @@ class MultiheadAttention(NamedParameters):
     `key_padding_mask` alone, and key and value are projected from the same rows.
     """
 
+    # What torch.nn.TransformerEncoderLayer asks its attention before it takes a short cut.
+    in_proj_bias = None
+    _qkv_same_embed_dim = False
+
     def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True,
                  add_bias_kv: bool = False, add_zero_attn: bool = False,
                  kdim: Optional[int] = None, vdim: Optional[int] = None,
@@ -68,22 +72,22 @@ class MultiheadAttention(NamedParameters):
                              f"got {embed_dim}")
         self.embed_dim, self.num_heads, self.batch_first = embed_dim, num_heads, batch_first
         self.attention, self.encoding, self.causal = attention, encoding, causal
-        self._config = dict(
+        config = dict(
             attention=attention, encoding=encoding, heads=num_heads,
             dim=key_dim or embed_dim // num_heads, value_dim=value_dim or embed_dim // num_heads,
             model_dim=embed_dim, horizon=horizon or None, layer=layer, layers=layers, seed=seed)
-        text = self._text(causal)
-        facts = _part.facts(text)
-        self.take_parameters(_part.initial(text), device=device, dtype=dtype)
+        self._texts = {order: _part.describe("layer", causal=order, **config)
+                       for order in (False, True)}
+        self._stepwise = _part.describe("layer", causal=True, state=True, **config)
+        facts = _part.facts(self._texts[causal])
+        self._has_state = causal and facts["state"] is not None
+        self.take_parameters(_part.initial(self._texts[causal]), device=device, dtype=dtype)
         self.draw = Draw(seed, facts["draws"])
         if not bias:
             for name in _PROJECTIONS:
                 value = getattr(self, name).bias.detach()
                 del getattr(self, name).bias
                 getattr(self, name).register_buffer("bias", value, persistent=False)
-
-    def _text(self, causal: bool, state: Optional[bool] = None) -> str:
-        return _part.describe("layer", causal=causal, state=state, **self._config)
 
     def forward(self, query: Tensor, key: Optional[Tensor] = None, value: Optional[Tensor] = None,
                 key_padding_mask: Optional[Tensor] = None, need_weights: bool = False,
@@ -127,18 +131,17 @@ class MultiheadAttention(NamedParameters):
         return from_front(self._call(causal, x=to_front(x, starts, 1), lengths=lengths), starts, 1)
 
     def _call(self, causal: bool, **inputs: Optional[Tensor]) -> Tensor:
-        return _part.call(self._text(causal), self.tensors(), draw=self.draw(), **inputs)[0]
+        return _part.call(self._texts[causal], self.tensors(), draw=self.draw(), **inputs)[0]
 
     def extend(self, x: Tensor, state: Optional[LayerState] = None) -> Tuple[Tensor, LayerState]:
         """Causal: the next rows [B, n, C] after `state` (None: the first), and the next state."""
-        text = self._text(True, state=True)
-        if _part.facts(text)["state"] is None:
-            raise ValueError(f"extend: expected linear attention with a state of constant size, got "
-                             f"'{self.attention}' with '{self.encoding}'")
+        if not self._has_state:
+            raise ValueError(f"extend: expected causal=True and linear attention with a state of "
+                             f"constant size, got '{self.attention}' with '{self.encoding}'")
         before = dict(zip(_STATE, state.tensors)) if state is not None else {}
         position = state.position if state is not None else 0
         at = torch.as_tensor(position)
-        out, *kept = _part.call(text, self.tensors(), x=x, start=torch.stack([at, at]),
+        out, *kept = _part.call(self._stepwise, self.tensors(), x=x, start=torch.stack([at, at]),
                                 draw=self.draw(), **before)
         return out, LayerState(tuple(kept), position + x.shape[1])
 

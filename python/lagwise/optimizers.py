@@ -8,7 +8,7 @@ from torch import Tensor
 
 def _decays(name: str, value: Tensor) -> bool:
     """Whether weight decay pulls on it: matrices of projections and embeddings alone."""
-    return bool(torch.ops.lagwise._weight_decays(name, value))
+    return bool(torch.ops.lagwise_bindings.weight_decays(name, value))
 
 
 def adamw(model: Any) -> torch.optim.AdamW:

@@ -37,7 +37,7 @@ def test_gradients_are_those_of_finite_differences():
     parameters = [p.detach().clone().requires_grad_() for p in model.tensors()]
 
     def call(*given):
-        return lagwise._part.call(model._text(False), list(given), tokens=TOKENS[:1, :4],
+        return lagwise._part.call(model._texts[False], list(given), tokens=TOKENS[:1, :4],
                                   draw=model.draw())[0]
     assert torch.autograd.gradcheck(call, parameters, eps=1e-6, atol=1e-5, rtol=1e-3,
                                     fast_mode=True, check_undefined_grad=False)
@@ -150,7 +150,7 @@ def test_a_run_through_python_goes_on_with_the_same_bits(program, small_run, tmp
     recipe = small_run.parent / "small.toml"
     judged = json.loads(program("eval", small_run, "--last", "--json"))
     again = json.loads(program("eval", tmp_path / "through", "--last", "--json"))
-    assert judged["loss"] == again["loss"]
+    assert judged["metric"]["loss"] == again["metric"]["loss"]
     program("train", recipe, "--out", tmp_path / "through", "--set", "train.steps=15")
     program("train", recipe, "--out", tmp_path / "straight", "--set", "train.steps=15")
     name = "checkpoints/00000015/model.safetensors"

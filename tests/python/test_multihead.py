@@ -60,6 +60,7 @@ def test_stands_in_a_layer_of_torch():
     ours.load_state_dict(layer.self_attn.state_dict())
     layer.self_attn = ours
     torch.testing.assert_close(layer(x), theirs, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(layer.eval()(x), theirs, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("attention, encoding", [

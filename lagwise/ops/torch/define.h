@@ -4,7 +4,7 @@
 #include <torch/library.h>
 
 #include <string>
-#include <vector>
+#include <utility>
 
 namespace lagwise::ops {
 
@@ -12,7 +12,7 @@ namespace lagwise::ops {
 /// has a kernel without numbers (python/lagwise/_fakes.py) and says what it writes to.
 inline void define(torch::Library& library, const std::string& schema) {
 #if TORCH_VERSION_MAJOR >= 2
-  library.def(schema.c_str(), std::vector<at::Tag>{at::Tag::pt2_compliant_tag});
+  library.def(schema.c_str(), {at::Tag::pt2_compliant_tag});
 #else
   library.def(schema.c_str());
 #endif
