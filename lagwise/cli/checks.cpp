@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <stdexcept>
 #include <string>
+
+#include "lagwise/data/text/token_kind.h"
 
 namespace lagwise::cli {
 
@@ -40,6 +43,18 @@ CLI::Validator fraction() {
     if (read.ec == std::errc() && read.ptr == last && value >= 0 && value < 0.5)
       return "";
     return fmt::format("expected a fraction from 0 to below 0.5, got '{}'", text);
+  };
+  return CLI::Validator(complaint, "");
+}
+
+CLI::Validator token_kind() {
+  const auto complaint = [](const std::string& text) -> std::string {
+    try {
+      data::parse_token_kind(text);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "";
   };
   return CLI::Validator(complaint, "");
 }

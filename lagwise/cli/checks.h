@@ -16,6 +16,8 @@ CLI::Validator whole_number(int least, int most);
 CLI::Validator number(double least, double most);
 CLI::Validator fraction();  ///< from 0 to below 0.5
 
+CLI::Validator token_kind();  ///< as data/text/token_kind.h reads it
+
 CLI::Validator file_name();  ///< anything but nothing
 
 }  // namespace lagwise::cli

@@ -103,8 +103,9 @@ TEST_F(Data, PreparesTextForLanguageAndClasses) {
   ModelConfig shape;
   prepared.task = "text";
   make_task(prepared)->shape(shape);
-  EXPECT_EQ(shape.classes, 3);
-  EXPECT_THAT(said, HasSubstr("256 words, 3 classes"));
+  EXPECT_EQ(shape.classes, 2);
+  EXPECT_EQ(make_task(prepared)->class_names(), (std::vector<std::string>{"0", "2"}));
+  EXPECT_THAT(said, HasSubstr("256 words, 2 classes"));
 }
 
 TEST_F(Data, KeepsTheWordsOfWikitext) {
@@ -113,6 +114,30 @@ TEST_F(Data, KeepsTheWordsOfWikitext) {
   make({"language", folder / "w"});
   EXPECT_EQ(data::ShardSet(set).manifest().info.at("words_valid"), "3");
   EXPECT_EQ(data::ShardSet(set).manifest().info.at("words_train"), "4");
+}
+
+TEST_F(Data, PreparesTextInPiecesOfWordsAndInWords) {
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += "the cat sat on the mat\n";
+  put(folder / "a.txt", text);
+  const TaskConfig config{.task = "language", .path = set, .length = 16};
+  make({"language", folder / "a.txt", "--tokens", "bpe:270"});
+  EXPECT_THAT(said, HasSubstr("tokenizer.json: bpe, "));
+  const auto pieces = make_task(config);
+  EXPECT_EQ(pieces->decode(pieces->stream("train", 0, 12)).substr(0, 22),
+            text.substr(0, 22));
+  EXPECT_THAT(pieces->tokenizer(), HasSubstr("ByteLevel"));
+
+  const std::string first = contents(set + "/tokenizer.json");
+  put(folder / "kept.json", first);
+  make({"language", folder / "a.txt", "--tokenizer", folder / "kept.json"});
+  EXPECT_EQ(contents(set + "/tokenizer.json"), first);
+  EXPECT_EQ(make_task(config)->hash(), pieces->hash());
+
+  make({"language", folder / "a.txt", "--tokens", "word:6"});
+  EXPECT_THAT(said, HasSubstr("tokenizer.json: word, 6 tokens\n"));
+  EXPECT_THAT(said, HasSubstr("% unknown"));
+  EXPECT_EQ(make_task(config)->decode({1}), " \n");
 }
 
 TEST_F(Data, PreparesChorales) {
@@ -148,6 +173,8 @@ TEST_F(Data, RefusesWhatIsWrongAndLeavesNothing) {
                  2, "");
   expect_failure({"data", "language", "x", "--out", set, "--valid", "0.7"}, 2,
                  "--valid: expected a fraction from 0 to below 0.5, got '0.7'");
+  expect_failure({"data", "language", "x", "--out", set, "--tokens", "bpe"}, 2,
+                 "--tokens: expected byte, bpe:N with N from 256 to 1000000, word or");
   expect_failure({"data", "images", folder.path(), "--out", set, "--patch", "x"}, 2,
                  "--patch: expected a whole number from 1 to 64, got 'x'");
 }
@@ -158,9 +185,17 @@ TEST_F(Data, NamesDamagedFilesAndLeavesNothing) {
   put(folder / "empty.txt", "");
   expect_failure({"data", "language", folder / "empty.txt", "--out", set}, 3,
                  "empty.txt: expected text");
-  put(folder / "t.tsv", "text\tlabel\nfine\t1\nbad\tx\n");
+  put(folder / "l.jsonl", "{\"text\": \"fine\"}\n{\"txt\": \"no\"}\n");
+  expect_failure({"data", "language", folder / "l.jsonl", "--out", set}, 3,
+                 "l.jsonl, line 2, byte 17: expected a text at 'text'");
+  put(folder / "a.txt", std::string(100, 'a'));
+  put(folder / "tok.json", "{\"model\": {\"type\": \"Unigram\"}}");
+  expect_failure({"data", "language", folder / "a.txt", "--out", set, "--tokenizer",
+                  folder / "tok.json"},
+                 3, "tok.json: expected model.type 'BPE' or 'WordLevel'");
+  put(folder / "t.tsv", "text\tlabel\nfine\t1\nbad\n");
   expect_failure({"data", "text", folder / "t.tsv", "--out", set}, 3,
-                 "t.tsv, byte 18: expected a label from 0 to 999");
+                 "t.tsv, row 3, byte 18: expected 2 fields as in the first row, got 1");
   expect_failure({"data", "images", folder.path(), "--out", set}, 3,
                  "data_batch_1.bin");
   put(folder / "c.json", "{\"train\": [[[74]]]}");

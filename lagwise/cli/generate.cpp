@@ -1,5 +1,5 @@
 // `lagwise generate`: what a trained model writes. A language model goes on from the
-// prompt, byte by byte as it comes; an encoder_decoder hears the prompt and answers; a
+// prompt, token by token as it comes; an encoder_decoder hears the prompt and answers; a
 // model of music goes on from a MIDI file, and what it wrote is drawn and played.
 
 #include <ATen/ops/full.h>
@@ -116,7 +116,7 @@ class Generate {
   /// What the tokens stand for. The checkpoint knows it; the data is read only where
   /// the prompt is a piece of it.
   void find_text() {
-    own_text_ = make_token_text(run_.recipe.data.task, run_.words);
+    own_text_ = make_token_text(run_.recipe.data.task, run_.words, run_.tokenizer);
     text_ = own_text_.get();
     if (text_ && !text_->asks_for_data(prompt_)) return;
     open_later(run_);

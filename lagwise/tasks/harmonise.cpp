@@ -259,9 +259,8 @@ const RegisterTask harmonise_registered({
     .summary = "three voices under a soprano: Bach's chorales",
     .metric = "nats per sixteenth",
     .make = make_harmonise,
-    .text = [](const std::vector<std::string>&) -> std::unique_ptr<TokenText> {
-      return std::make_unique<ChoraleText>();
-    },
+    .text = [](const std::vector<std::string>&, const std::string&)
+        -> std::unique_ptr<TokenText> { return std::make_unique<ChoraleText>(); },
 });
 
 }  // namespace

@@ -1,9 +1,10 @@
 // The class of an image, its pixels read row by row as a sequence: CIFAR-10 in grey, as
-// in the Long Range Arena, and MNIST (data/sources/image_examples.h). Encodings with two axes
-// see the grid.
+// in the Long Range Arena, MNIST, and pictures in a folder for each class
+// (data/sources/image_examples.h). Encodings with two axes see the grid.
 //
 //     patch=4       a square of 4 x 4 pixels becomes one row of the model
-//     colour=true   red, green and blue of CIFAR-10
+//     colour=true   red, green and blue
+//     size=32       pictures in folders are cut to a square and made so wide
 //
 // With either, several numbers make a row, and a linear map embeds them
 // (ModelConfig::patch). Without, a pixel's brightness is a token, and each has a vector
@@ -14,6 +15,7 @@
 #include "lagwise/data/sources/image_examples.h"
 #include "lagwise/tasks/classification.h"
 #include "lagwise/tasks/taking.h"
+#include "lagwise/tasks/unlabelled_pictures.h"
 
 namespace lagwise {
 namespace {
@@ -23,20 +25,23 @@ constexpr const char* kImagesTask = "images";
 std::unique_ptr<Task> task_of(const TaskConfig& config, const data::ImageShape& shape,
                               data::ExampleSet set) {
   return std::make_unique<Classification>(
-      ClassificationFacts{.name = kImagesTask,
-                          .vocabulary = 256,
-                          .classes = 10,
-                          .length = shape.side * shape.side * shape.per_row,
-                          .grid = {shape.side, shape.side},
-                          .patch = shape.per_row,
-                          .seed = config.seed},
+      ClassificationFacts{
+          .name = kImagesTask,
+          .vocabulary = 256,
+          .classes = shape.classes.empty() ? 10 : std::ssize(shape.classes),
+          .length = shape.side * shape.side * shape.per_row,
+          .grid = {shape.side, shape.side},
+          .patch = shape.per_row,
+          .class_names = shape.classes,
+          .seed = config.seed},
       std::move(set));
 }
 
 std::unique_ptr<Task> make_prepared(const TaskConfig& config,
                                     const data::ImageReading& asked, bool was_asked) {
   data::ExampleSet set(config.path, kImagesTask, {});
-  const data::ImageShape shape{set.number("side"), set.number("per_row")};
+  const data::ImageShape shape{set.number("side"), set.number("per_row"),
+                               set.class_names()};
   const int64_t patch = set.number("patch");
   const bool colour = set.number("colour") != 0;
   if (was_asked && (patch != asked.patch || colour != asked.colour))
@@ -54,6 +59,11 @@ std::unique_ptr<Task> make_images(const TaskConfig& config, Spec& options) {
   reading.patch = options.take("patch", 1);
   reading.colour = options.take("colour", false);
   reading.valid = take_fraction(options, "valid", 0.1);
+  reading.test = take_fraction(options, "test", 0.1);
+  reading.size = options.take("size", 0);
+  if (reading.size < 0 || reading.size > 1024)
+    throw std::invalid_argument("images: size: expected 0 to 1024, got " +
+                                std::to_string(reading.size));
   options.finish();  // before the work
   if (data::is_shard_set(config.path)) return make_prepared(config, reading, was_asked);
   data::ExampleSet set(data::ExampleLayout{});
@@ -66,9 +76,10 @@ std::unique_ptr<Task> make_images(const TaskConfig& config, Spec& options) {
 
 const RegisterTask images_registered({
     .name = kImagesTask,
-    .summary = "the class of an image, by its pixels: CIFAR-10, MNIST",
+    .summary = "the class of an image, by its pixels: PNG, JPEG, CIFAR-10, MNIST",
     .metric = "accuracy",
     .make = make_images,
+    .unlabelled = unlabelled_pictures,
 });
 
 }  // namespace

@@ -1,6 +1,10 @@
-// The next byte of a text (data/sets/byte_corpus.h says what is read). Training takes crops
-// of length + 1 bytes from anywhere; evaluation windows that do not overlap, from the
+// The next token of a text (data/sets/language_corpus.h says what is read): its bytes, or
+// the tokens of a set that was prepared with a tokenizer. Training takes crops of
+// length + 1 tokens from anywhere; evaluation windows that do not overlap, from the
 // start of the split: what is left at its end and fills no window is not judged.
+//
+// A byte, a piece of a word and a word are not equally hard to guess. Bits per byte of
+// the text, and perplexity per word of it, can be compared between all three.
 
 #include <ATen/ops/empty.h>
 
@@ -9,10 +13,11 @@
 #include <stdexcept>
 
 #include "lagwise/core/errors.h"
-#include "lagwise/data/sets/byte_corpus.h"
+#include "lagwise/data/sets/language_corpus.h"
 #include "lagwise/tasks/draws.h"
 #include "lagwise/tasks/taking.h"
 #include "lagwise/tasks/task.h"
+#include "lagwise/tasks/tokenizer_text.h"
 
 namespace lagwise {
 namespace {
@@ -38,17 +43,22 @@ class Language : public Task {
       if (corpus_.split(split).size() <= length_)
         throw DataError(config.path, -1,
                         "more than data.length = " + std::to_string(length_) +
-                            " bytes in the split " + split + ", got " +
+                            (corpus_.tokenizer() ? " tokens" : " bytes") +
+                            " in the split " + split + ", got " +
                             std::to_string(corpus_.split(split).size()));
   }
 
   void shape(ModelConfig& config) const override {
     config.model = "decoder_lm";
-    config.vocabulary = 256, config.classes = 0;
+    config.vocabulary = corpus_.vocabulary(), config.classes = 0;
     config.length = length_;
   }
 
-  std::string metric() const override { return "bits per byte"; }
+  /// Tokens of a tokenizer are judged by themselves while a model is trained, for the
+  /// bytes of a token differ from split to split; `more` has bits per byte.
+  std::string metric() const override {
+    return corpus_.tokenizer() ? "nats per token" : "bits per byte";
+  }
 
   Batch train_batch(int64_t step, int64_t micro_step, Rows rows) const override {
     return train_windows(step, micro_step, rows, length_);
@@ -56,11 +66,12 @@ class Language : public Task {
 
   Batch train_windows(int64_t step, int64_t micro_step, Rows rows,
                       int64_t length) const override {
-    const data::ByteStream& text = corpus_.split("train");
+    const data::TokenStream& text = corpus_.split("train");
     if (text.size() <= length)
-      throw std::invalid_argument(
-          "language: expected windows below the " + std::to_string(text.size()) +
-          " bytes of the split train, got " + std::to_string(length));
+      throw std::invalid_argument("language: expected windows below the " +
+                                  std::to_string(text.size()) +
+                                  (corpus_.tokenizer() ? " tokens" : " bytes") +
+                                  " of the split train, got " + std::to_string(length));
     std::vector<int64_t> starts;
     for (int64_t row = rows.begin; row < rows.end; ++row) {
       data::Dice dice = row_dice(seed_, step, micro_step, row);
@@ -83,21 +94,36 @@ class Language : public Task {
     return windows(corpus_.split(split), starts, window(length));
   }
 
-  double value(const Loss& total) const override { return nats(total) / std::log(2.0); }
+  double value(const Loss& total) const override {
+    return corpus_.tokenizer() ? nats(total) : nats(total) / std::log(2.0);
+  }
 
-  /// Perplexity per word: exp(nats per byte * bytes / words), an end of line counted as
-  /// a word, as is usual for WikiText.
+  /// Of the text itself, whatever its tokens are:
+  ///
+  ///     bits per byte    nats per token * tokens / bytes / ln 2
+  ///     word perplexity  exp(nats per token * tokens / words), an end of line counted
+  ///                      as a word, as is usual for WikiText
+  ///
+  /// Where words are not in the vocabulary, both are too low: guessing <unk> is
+  /// easier than guessing the word. `unknown tokens` says what part that concerns.
   std::map<std::string, double> more(const std::string& split,
                                      const Loss& total) const override {
-    const auto words = static_cast<double>(corpus_.words(split));
-    if (words == 0) return {};
-    const auto bytes = static_cast<double>(corpus_.split(split).size());
-    return {{"word perplexity", std::exp(nats(total) * bytes / words)}};
+    const auto tokens = static_cast<double>(corpus_.split(split).size());
+    const double all = nats(total) * tokens;
+    std::map<std::string, double> more;
+    if (const int64_t words = corpus_.words(split); words > 0)
+      more["word perplexity"] = std::exp(all / static_cast<double>(words));
+    if (!corpus_.tokenizer()) return more;
+    more["bits per byte"] =
+        all / static_cast<double>(corpus_.bytes(split)) / std::log(2.0);
+    if (corpus_.tokenizer()->unknown() >= 0)
+      more["unknown tokens"] = static_cast<double>(corpus_.unknown(split)) / tokens;
+    return more;
   }
 
   std::vector<int64_t> stream(const std::string& split, int64_t first,
                               int64_t count) const override {
-    const data::ByteStream& text = corpus_.split(split);
+    const data::TokenStream& text = corpus_.split(split);
     if (first < 0 || count < 0)
       throw std::invalid_argument(
           "language: expected a place and a count of 0 or more");
@@ -108,16 +134,27 @@ class Language : public Task {
   }
 
   std::vector<int64_t> encode(const std::string& text) const override {
-    return ByteText().encode(text);
+    return token_text()->encode(text);
   }
 
   std::string decode(const std::vector<int64_t>& tokens) const override {
-    return ByteText().decode(tokens);
+    return token_text()->decode(tokens);
+  }
+
+  std::string tokenizer() const override {
+    return corpus_.tokenizer() ? corpus_.tokenizer()->json() : "";
   }
 
   uint64_t hash() const override { return corpus_.hash(); }
 
  private:
+  std::unique_ptr<TokenText> token_text() const {
+    if (!corpus_.tokenizer()) return std::make_unique<ByteText>();
+    // It lives as long as the corpus, and whoever asks has that.
+    return std::make_unique<TokenizerText>(std::shared_ptr<const data::Tokenizer>(
+        std::shared_ptr<void>(), corpus_.tokenizer()));
+  }
+
   int64_t window(int64_t length) const { return length > 0 ? length : length_; }
 
   static double nats(const Loss& total) {
@@ -125,8 +162,8 @@ class Language : public Task {
            static_cast<double>(std::max<int64_t>(total.count, 1));
   }
 
-  static Batch windows(const data::ByteStream& text, const std::vector<int64_t>& starts,
-                       int64_t length) {
+  static Batch windows(const data::TokenStream& text,
+                       const std::vector<int64_t>& starts, int64_t length) {
     const auto rows = static_cast<int64_t>(starts.size());
     at::Tensor both = at::empty({rows, length + 1}, at::kLong);
     for (int64_t row = 0; row < rows; ++row)
@@ -141,7 +178,7 @@ class Language : public Task {
 
   int64_t length_;
   uint64_t seed_;
-  data::ByteCorpus corpus_;
+  data::LanguageCorpus corpus_;
 };
 
 std::unique_ptr<Task> make_language(const TaskConfig& config, Spec& options) {
@@ -154,11 +191,13 @@ std::unique_ptr<Task> make_language(const TaskConfig& config, Spec& options) {
 
 const RegisterTask language_registered({
     .name = kLanguageTask,
-    .summary = "the next byte of a text: any text files, WikiText",
+    .summary = "the next byte, piece of a word or word of a text: any text, WikiText",
     .metric = "bits per byte",
     .make = make_language,
-    .text = [](const std::vector<std::string>&) -> std::unique_ptr<TokenText> {
-      return std::make_unique<ByteText>();
+    .text = [](const std::vector<std::string>&,
+               const std::string& tokenizer) -> std::unique_ptr<TokenText> {
+      if (tokenizer.empty()) return std::make_unique<ByteText>();
+      return std::make_unique<TokenizerText>(saved_tokenizer(tokenizer));
     },
 });
 

@@ -1,4 +1,5 @@
 #include "lagwise/data/sets/shards.h"
+#include "lagwise/data/text/word_level.h"
 #include "lagwise/tasks/testing_tasks.h"
 
 namespace lagwise {
@@ -88,7 +89,7 @@ TEST_F(LanguageTask, SpellsBytes) {
 TEST_F(LanguageTask, MeasuresBitsPerByteAndPerplexityPerWord) {
   const auto plain = make_task(config);
   EXPECT_NEAR(plain->value(loss_of(10 * std::log(2.0), 5, 0)), 2, 1e-12);
-  EXPECT_TRUE(plain->more("valid", loss_of(1, 1, 0)).empty());
+  EXPECT_EQ(plain->more("valid", loss_of(1, 1, 0)).size(), 1u);
   const std::string line = " one two three \n";  // 16 bytes, 4 words with the end
   put(folder / "w/wiki.train.tokens", line);
   put(folder / "w/wiki.valid.tokens", line + line);
@@ -106,6 +107,55 @@ TEST_F(LanguageTask, ReadsAPreparedSet) {
   const auto raw = make_task(config);
   const auto set = make_task({.task = "language", .path = folder / "set", .length = 8});
   expect_same_batch(raw->train_batch(2, 1, 7), set->train_batch(2, 1, 7));
+}
+
+/// A set of 240 words in 40 lines, as `lagwise data language --tokens word` makes it.
+struct LanguageTaskInWords : LanguageTask {
+  const std::string line = " one two three two one \n";  // 24 bytes, 6 words
+
+  LanguageTaskInWords() {
+    data::WordCount count;
+    count.read(line);
+    const data::WordLevel words = count.words(4);  // three is not among them
+    std::string all;
+    for (int i = 0; i < 40; ++i) all += line;
+    put(folder / "words/tokenizer.json", words.json());
+    data::ShardSetWriter writer(folder / "words",
+                                {"",
+                                 "tokenizer",
+                                 words.vocabulary(),
+                                 {},
+                                 {{"tokenizer", data::hash_text(words.hash())},
+                                  {"bytes_train", std::to_string(all.size())},
+                                  {"words_train", "240"},
+                                  {"unknown_train", "40"}}});
+    writer.add("train", words.encode(all));
+    writer.commit();
+    config = {.task = "language", .path = folder / "words", .length = 8};
+  }
+};
+
+TEST_F(LanguageTaskInWords, KeepsThePromisesOfTasks) {
+  expect_task_keeps_its_promises(config);
+}
+
+TEST_F(LanguageTaskInWords, ReadsAndWritesThemWithAndWithoutTheData) {
+  const auto task = make_task(config);
+  EXPECT_EQ(task->encode("one two four"), (Tokens{2, 3, 0}));
+  EXPECT_EQ(task->decode(task->stream("train", 0, 6)), " one two <unk> two one \n");
+  const auto text = make_token_text("language", task->words(), task->tokenizer());
+  EXPECT_EQ(text->encode("one two four"), (Tokens{2, 3, 0}));
+  EXPECT_EQ(text->decode({2, 1}), " one \n");
+}
+
+TEST_F(LanguageTaskInWords, AreJudgedByTheTextTheyStandFor) {
+  const auto task = make_task(config);
+  EXPECT_EQ(task->metric(), "nats per token");
+  EXPECT_DOUBLE_EQ(task->value(loss_of(12, 6, 0)), 2);
+  const auto more = task->more("train", loss_of(12, 6, 0));
+  EXPECT_NEAR(more.at("word perplexity"), std::exp(2.0), 1e-9);  // a token is a word
+  EXPECT_NEAR(more.at("bits per byte"), 2.0 * 6 / 24 / std::log(2.0), 1e-12);
+  EXPECT_NEAR(more.at("unknown tokens"), 1.0 / 6, 1e-12);
 }
 
 TEST_F(LanguageTask, RefusesACorpusShorterThanItsWindows) {

@@ -8,6 +8,10 @@
 // Made rows are longer than length / 4 and shorter than length: with length = 2000 that
 // is the Arena's task.
 
+#include <stdexcept>
+
+#include "lagwise/core/errors.h"
+#include "lagwise/data/formats/delimited.h"
 #include "lagwise/data/sources/listops_examples.h"
 #include "lagwise/data/sources/listops_expression.h"
 #include "lagwise/tasks/classification.h"
@@ -57,11 +61,34 @@ std::unique_ptr<Task> make_listops(const TaskConfig& config, Spec& options) {
       listops_examples(config, options));
 }
 
+/// An expression a line.
+std::vector<Unlabelled> unlabelled_expressions(const std::string& name,
+                                               data::Bytes bytes, const ModelConfig&,
+                                               Spec&) {
+  std::vector<Unlabelled> expressions;
+  data::DelimitedReader lines(name, bytes, {'\n', false});
+  int64_t number = 0;
+  for (std::vector<std::string> line; lines.next(line);) {
+    ++number;
+    try {
+      const std::vector<int32_t> symbols = data::listops_symbols(line[0]);
+      expressions.push_back(
+          {name + ":" + std::to_string(number), {symbols.begin(), symbols.end()}});
+    } catch (const std::invalid_argument& error) {
+      throw DataError(name + ", row " + std::to_string(number),
+                      static_cast<int64_t>(lines.row_offset()),
+                      "an expression of ListOps: " + std::string(error.what()));
+    }
+  }
+  return expressions;
+}
+
 const RegisterTask listops_registered({
     .name = kListopsTask,
     .summary = "the value of nested lists: made, or the Long Range Arena's tables",
     .metric = "accuracy",
     .make = make_listops,
+    .unlabelled = unlabelled_expressions,
 });
 
 }  // namespace

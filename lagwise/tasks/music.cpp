@@ -345,7 +345,8 @@ const RegisterTask music_registered({
     .summary = "the next token of music: MIDI files, a prepared set, made-up grooves",
     .metric = "nats per token",
     .make = make_music,
-    .text = [](const std::vector<std::string>& words) -> std::unique_ptr<TokenText> {
+    .text = [](const std::vector<std::string>& words,
+               const std::string&) -> std::unique_ptr<TokenText> {
       auto scheme = data::token_scheme_of(words);
       return scheme ? std::make_unique<MusicText>(std::move(scheme)) : nullptr;
     },

@@ -11,6 +11,7 @@
 #include "lagwise/data/sources/pathfinder_examples.h"
 #include "lagwise/tasks/classification.h"
 #include "lagwise/tasks/taking.h"
+#include "lagwise/tasks/unlabelled_pictures.h"
 
 namespace lagwise {
 namespace {
@@ -58,6 +59,7 @@ const RegisterTask pathfinder_registered({
     .summary = "do two discs lie on one path: made, or the Long Range Arena's images",
     .metric = "accuracy",
     .make = make_pathfinder,
+    .unlabelled = unlabelled_pictures,
 });
 
 }  // namespace

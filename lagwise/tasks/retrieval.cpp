@@ -8,6 +8,7 @@
 
 #include <stdexcept>
 
+#include "lagwise/data/formats/delimited.h"
 #include "lagwise/data/sources/retrieval_examples.h"
 #include "lagwise/tasks/classification.h"
 #include "lagwise/tasks/taking.h"
@@ -53,11 +54,33 @@ std::unique_ptr<Task> make_retrieval(const TaskConfig& config, Spec& options) {
                                           retrieval_examples(config, options));
 }
 
+/// Two texts a line with a tab between, or a table like those of AAN, whose labels are
+/// passed over.
+std::vector<Unlabelled> unlabelled_passages(const std::string& name, data::Bytes bytes,
+                                            const ModelConfig&, Spec&) {
+  std::vector<Unlabelled> pairs;
+  data::DelimitedReader rows(name, bytes, {});
+  const auto tokens = [](const std::string& text) -> std::vector<int64_t> {
+    const data::Bytes as_bytes = data::bytes_of(text);
+    return {as_bytes.begin(), as_bytes.end()};
+  };
+  for (std::vector<std::string> row; rows.next(row);) {
+    if (row.size() != 2 && row.size() != 5)
+      rows.fail("two texts with a tab between, or five columns, got " +
+                std::to_string(row.size()));
+    const size_t first = row.size() - 2;
+    pairs.push_back({name + ":" + std::to_string(pairs.size() + 1), tokens(row[first]),
+                     tokens(row[first + 1])});
+  }
+  return pairs;
+}
+
 const RegisterTask retrieval_registered({
     .name = kRetrievalTask,
     .summary = "do two texts belong together: AAN tables, passages of a text corpus",
     .metric = "accuracy",
     .make = make_retrieval,
+    .unlabelled = unlabelled_passages,
 });
 
 }  // namespace

@@ -54,9 +54,23 @@ std::vector<Spec::Option> task_options(const TaskRow& row) {
 }
 
 std::unique_ptr<TokenText> make_token_text(const std::string& task,
-                                           const std::vector<std::string>& words) {
+                                           const std::vector<std::string>& words,
+                                           const std::string& tokenizer) {
   const TaskRow& row = registry().find(Spec(task).name());
-  return row.text ? row.text(words) : nullptr;
+  return row.text ? row.text(words, tokenizer) : nullptr;
+}
+
+std::vector<Unlabelled> read_unlabelled(const std::string& task,
+                                        const std::string& name, data::Bytes bytes,
+                                        const ModelConfig& model) {
+  Spec options(task);
+  const TaskRow& row = registry().find(options.name());
+  if (row.unlabelled) return row.unlabelled(name, bytes, model, options);
+  std::string names;
+  for (const TaskRow& one : tasks())
+    if (one.unlabelled) names += (names.empty() ? "" : ", ") + std::string(one.name);
+  throw std::invalid_argument("expected a run of a task that classifies files: " +
+                              names + "; got " + options.name());
 }
 
 bool has_examples(const Task& task, const std::string& split) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lagwise/core/spec.h"
+#include "lagwise/data/formats/bytes.h"
 #include "lagwise/models/batch.h"
 #include "lagwise/models/model_config.h"
 #include "lagwise/tasks/rows.h"
@@ -85,8 +86,21 @@ class Task : public TokenText {
   /// Names of the tokens, saved with a model; empty: bytes.
   virtual std::vector<std::string> words() const { return {}; }
 
+  /// What its tokens stand for, as tokenizer.json has it; empty: it has none.
+  virtual std::string tokenizer() const { return {}; }
+
+  /// Names of the classes, saved with a model, for tasks that have some.
+  virtual std::vector<std::string> class_names() const { return {}; }
+
   /// Identifies the data, to notice that a run is resumed on other data.
   virtual uint64_t hash() const = 0;
+};
+
+/// Something without a label, to be classified.
+struct Unlabelled {
+  std::string name;                  ///< a file, and the row in it
+  std::vector<int64_t> first;        ///< tokens
+  std::vector<int64_t> second = {};  ///< of tasks on pairs
 };
 
 struct TaskRow {
@@ -94,8 +108,15 @@ struct TaskRow {
   std::string_view summary;
   std::string_view metric;
   std::unique_ptr<Task> (*make)(const TaskConfig& config, Spec& options);
-  /// What its tokens stand for, from their names; nullptr: it does not generate.
-  std::unique_ptr<TokenText> (*text)(const std::vector<std::string>& words) = nullptr;
+  /// What its tokens stand for, from their names or their tokenizer; nullptr: it does
+  /// not generate.
+  std::unique_ptr<TokenText> (*text)(const std::vector<std::string>& words,
+                                     const std::string& tokenizer) = nullptr;
+  /// What a file of this name and these bytes holds to be classified, for a model of
+  /// this shape; nullptr: the task has no classes, or makes its data.
+  std::vector<Unlabelled> (*unlabelled)(const std::string& name, data::Bytes bytes,
+                                        const ModelConfig& model,
+                                        Spec& options) = nullptr;
 };
 
 struct RegisterTask {
@@ -114,9 +135,15 @@ bool has_examples(const Task& task, const std::string& split);
 /// std::invalid_argument lists the legal names or options; DataError names the file.
 std::unique_ptr<Task> make_task(const TaskConfig& config);
 
-/// What the tokens of a task stand for, without its data: `words` are those a model was
-/// saved with. nullptr where it takes the data to know.
+/// What the tokens of a task stand for, without its data: `words` and `tokenizer` are
+/// those a model was saved with. nullptr where it takes the data to know.
 std::unique_ptr<TokenText> make_token_text(const std::string& task,
-                                           const std::vector<std::string>& words);
+                                           const std::vector<std::string>& words,
+                                           const std::string& tokenizer = "");
+
+/// TaskRow::unlabelled of a task; std::invalid_argument lists the tasks that have it.
+std::vector<Unlabelled> read_unlabelled(const std::string& task,
+                                        const std::string& name, data::Bytes bytes,
+                                        const ModelConfig& model);
 
 }  // namespace lagwise

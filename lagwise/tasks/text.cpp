@@ -2,7 +2,6 @@
 // or any table with a text and a label (data/sources/text_examples.h). Texts are cut at
 // `length`.
 
-#include <algorithm>
 #include <stdexcept>
 
 #include "lagwise/data/sources/text_examples.h"
@@ -34,24 +33,39 @@ std::unique_ptr<Task> make_text(const TaskConfig& config, Spec& options) {
   if (data::is_shard_set(config.path)) {
     data::ExampleSet set(config.path, kTextTask, {});
     facts.classes = set.number("classes");
+    facts.class_names = set.class_names();
     return std::make_unique<Classification>(facts, std::move(set));
   }
   data::ExampleSet set(data::ExampleLayout{});
-  facts.classes = 2;
-  data::read_text_examples(
+  facts.class_names = data::read_text_examples(
       reading(config, options),
       [&](const std::string& split, const data::Example& example, double) {
-        facts.classes = std::max<int64_t>(facts.classes, example.label + 1);
         set.add(split, example);
       });
+  facts.classes = std::ssize(facts.class_names);
   return std::make_unique<Classification>(facts, std::move(set));
+}
+
+/// A table of texts, or one text.
+std::vector<Unlabelled> unlabelled_texts(const std::string& name, data::Bytes bytes,
+                                         const ModelConfig&, Spec& options) {
+  if (!data::is_table_name(name)) return {{name, {bytes.begin(), bytes.end()}}};
+  std::vector<Unlabelled> texts;
+  data::TextColumns table(name, bytes, {data::text_column(options.take("text", ""))});
+  for (std::vector<std::string> row; table.next(row);) {
+    const data::Bytes text = data::bytes_of(row[0]);
+    texts.push_back(
+        {name + ":" + std::to_string(table.row()), {text.begin(), text.end()}});
+  }
+  return texts;
 }
 
 const RegisterTask text_registered({
     .name = kTextTask,
-    .summary = "the class of a text, by its bytes: aclImdb, TSV, CSV",
+    .summary = "the class of a text, by its bytes: aclImdb, TSV, CSV, JSONL",
     .metric = "accuracy",
     .make = make_text,
+    .unlabelled = unlabelled_texts,
 });
 
 }  // namespace

@@ -40,8 +40,10 @@ TEST_F(TextTask, ReadsBytesCutAtTheLength) {
 TEST_F(TextTask, CountsTheClassesOfATable) {
   put(folder / "t.tsv", "text\tlabel\na\t0\nb\t4\n");
   ModelConfig shape;
-  make_task({.task = "text", .path = folder / "t.tsv"})->shape(shape);
-  EXPECT_EQ(shape.classes, 5);
+  const auto task = make_task({.task = "text", .path = folder / "t.tsv"});
+  task->shape(shape);
+  EXPECT_EQ(shape.classes, 2);
+  EXPECT_EQ(task->class_names(), (std::vector<std::string>{"0", "4"}));
   EXPECT_EQ(shape.vocabulary, 256);
 }
 

@@ -25,6 +25,7 @@ struct Trained {
     state.best = {30, 0.25};
     state.pending = {.loss = 3.25, .targets = 7, .tokens = 9, .seconds = 0.125};
     state.words = {"a", "\"b\"", "ü"};
+    state.tokenizer = "{\"model\": {}}\n", state.class_names = {"good", "bad"};
     state.data_hash = 0xfedcba9876543210u;
     state.recipe = "title = \"x\"\n";
     model = make_model(state.model);
@@ -72,6 +73,8 @@ TEST(Checkpoint, BringsBackEveryBitOfARun) {
   EXPECT_EQ(state.best->value, 0.25);
   EXPECT_EQ(state.data_hash, saved.state.data_hash);
   EXPECT_EQ(state.words, saved.state.words);
+  EXPECT_EQ(state.tokenizer, saved.state.tokenizer);
+  EXPECT_EQ(state.class_names, saved.state.class_names);
   EXPECT_EQ(state.pending.loss, 3.25);
 }
 

@@ -132,6 +132,7 @@ runtime::ModelWriter exported_run(const Run& run, kernels::WeightType weights) {
   runtime::ModelWriter writer = exported_model(*run.model, run.draw(), weights);
   writer.text("words",
               OrderedJson{{"task", run.recipe.data.task}, {"words", run.words}}.dump());
+  if (!run.tokenizer.empty()) writer.text("tokenizer", run.tokenizer);
   writer.text("recipe", recipe_text(run.recipe));
   writer.text("step", std::to_string(run.step));
   return writer;
@@ -146,6 +147,7 @@ Run run_of_exported(const std::string& file, const runtime::Model& model) {
     const nlohmann::json words =
         data::parse_strict_json(file, 0, data::bytes_of(model.text("words")));
     words.at("words").get_to(run.words);
+    run.tokenizer = model.text("tokenizer");
   } catch (const std::exception& error) {
     throw DataError(
         file, -1,

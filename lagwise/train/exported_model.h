@@ -19,6 +19,7 @@ runtime::ModelWriter exported_model(const Model& model, const Draw& draw,
 /// metadata:
 ///
 ///     words   JSON: {"task": .., "words": [..]}; without words tokens are bytes
+///     tokenizer  of a run that has one, as tokenizer.json
 ///     recipe  that of the run, as TOML
 ///     step    of the checkpoint
 runtime::ModelWriter exported_run(const Run& run, kernels::WeightType weights);

@@ -37,6 +37,8 @@ void check_data(const Run& run) {
   compare("grid", number_list(was.grid), number_list(is.grid));
   if (apart.empty() && run.task->words() != run.words)
     apart = "the words of its vocabulary, but the data has others";
+  if (apart.empty() && run.task->tokenizer() != run.tokenizer)
+    apart = "its tokenizer, but the data has another";
   if (!apart.empty()) throw DataError(run.folder, -1, apart);
 }
 
@@ -105,7 +107,9 @@ Run open_run(const std::string& folder, Which which, const std::string& data_pat
   Run run;
   run.folder = folder;
   const TrainerState state = load(folder, which, run);
-  run.words = state.words, run.data_hash = state.data_hash;
+  run.words = state.words, run.tokenizer = state.tokenizer;
+  run.class_names = state.class_names;
+  run.data_hash = state.data_hash;
   run.recipe.model = state.model;
   run.step = state.step;
   if (!data_path.empty()) run.recipe.data.path = data_path;

@@ -17,11 +17,13 @@ struct Run {
   std::string folder;
   Recipe recipe;
   std::unique_ptr<Task> task;
-  std::shared_ptr<Model> model;    ///< in evaluation mode; null: it was exported
-  int64_t step = 0;                ///< of the checkpoint
-  std::vector<std::string> words;  ///< names of the tokens; empty: bytes
-  uint64_t data_hash = 0;          ///< of the data it was trained on
-  std::vector<std::string> notes;  ///< what the user should know, a line each
+  std::shared_ptr<Model> model;          ///< in evaluation mode; null: it was exported
+  int64_t step = 0;                      ///< of the checkpoint
+  std::vector<std::string> words;        ///< names of the tokens; empty: bytes
+  std::string tokenizer;                 ///< of them, as tokenizer.json; empty: none
+  std::vector<std::string> class_names;  ///< empty: numbers, or no classes
+  uint64_t data_hash = 0;                ///< of the data it was trained on
+  std::vector<std::string> notes;        ///< what the user should know, a line each
 
   /// Of the model, which may be another one than `model` (train/exported_model.h).
   const ModelConfig& model_config() const { return recipe.model; }

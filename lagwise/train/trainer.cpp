@@ -47,6 +47,8 @@ Trainer::Trainer(const Recipe& recipe, const std::string& folder,
   task_ = make_task(recipe_.data);
   state_.model = completed_model(recipe_, *task_);
   state_.words = task_->words();
+  state_.tokenizer = task_->tokenizer();
+  state_.class_names = task_->class_names();
   state_.data_hash = task_->hash();
   state_.arithmetic = arithmetic_here();
   has_valid_ = has_examples(*task_, "valid");

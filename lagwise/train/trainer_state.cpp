@@ -129,6 +129,8 @@ std::string state_text(const TrainerState& state) {
   json["seed"] = state.model.seed;
   json["model"] = model_json(state.model);
   json["words"] = state.words;
+  if (!state.tokenizer.empty()) json["tokenizer"] = state.tokenizer;
+  if (!state.class_names.empty()) json["class_names"] = state.class_names;
   json["data_hash"] = data::hash_text(state.data_hash);
   json["recipe"] = state.recipe;
   json["files"] = state.files;
@@ -166,6 +168,8 @@ TrainerState parse_state(const std::string& file, const std::string& text) {
   if (in.json().contains("arithmetic")) in.take("arithmetic", state.arithmetic);
   state.model = read_model(in.inside("model"));
   in.take("words", state.words);
+  if (in.json().contains("tokenizer")) in.take("tokenizer", state.tokenizer);
+  if (in.json().contains("class_names")) in.take("class_names", state.class_names);
   std::string hash;
   in.take("data_hash", hash);
   if (hash.size() != 16 || hash.find_first_not_of("0123456789abcdef") != hash.npos)

@@ -36,10 +36,12 @@ struct TrainerState {
     double seconds = 0;
   } pending;
 
-  int64_t threads = 0;             ///< kept on resume: results depend on it
-  Arithmetic arithmetic;           ///< that made it; empty in older checkpoints
-  ModelConfig model;               ///< as the data completed it
-  std::vector<std::string> words;  ///< names of the tokens; empty: bytes
+  int64_t threads = 0;                   ///< kept on resume: results depend on it
+  Arithmetic arithmetic;                 ///< that made it; empty in older checkpoints
+  ModelConfig model;                     ///< as the data completed it
+  std::vector<std::string> words;        ///< names of the tokens; empty: bytes
+  std::string tokenizer;                 ///< of them, as tokenizer.json; empty: none
+  std::vector<std::string> class_names;  ///< empty: numbers, or no classes
   uint64_t data_hash = 0;
   std::string recipe;  ///< resolved
 

@@ -5,7 +5,7 @@
 #include "lagwise/cli/checks.h"
 #include "lagwise/cli/data/prepared_set.h"
 #include "lagwise/cli/verbs.h"
-#include "lagwise/data/sources/image_examples.h"
+#include "lagwise/data/sources/picture_folder.h"
 
 namespace lagwise::cli {
 namespace {
@@ -20,9 +20,10 @@ void prepare_images(const ImagesFlags& flags) {
       {.out = flags.out,
        .task = "images",
        .manifest = {"images from " + flags.reading.path, "images", 256, {}, {}},
-       .classes = 10},
+       .classes = data::is_picture_folder(flags.reading.path) ? 1000 : 10},
       [&](data::ExampleWriter& writer, const data::VisitExample& visit) {
         const data::ImageShape shape = data::read_image_examples(flags.reading, visit);
+        if (!shape.classes.empty()) writer.note_classes(shape.classes);
         writer.note("side", shape.side);
         writer.note("per_row", shape.per_row);
         writer.note("patch", flags.reading.patch);
@@ -32,7 +33,8 @@ void prepare_images(const ImagesFlags& flags) {
 
 void add_data_images(CLI::App& verb) {
   CLI::App* app = verb.add_subcommand(
-      "images", "Images as sequences of pixels: CIFAR-10 (binary), MNIST");
+      "images",
+      "Images as sequences of pixels: PNG or JPEG by class, CIFAR-10 (binary), MNIST");
   const auto flags = std::make_shared<ImagesFlags>();
   add_path(*app, flags->reading.path, "The folder with the files")->required();
   add_out(*app, flags->out);
@@ -42,9 +44,22 @@ void add_data_images(CLI::App& verb) {
       ->capture_default_str()
       ->type_name("N");
   app->add_flag("--colour", flags->reading.colour,
-                "Red, green and blue of CIFAR-10 instead of grey");
-  app->add_option("--valid", flags->reading.valid,
-                  "The part of train, its end, to validate on")
+                "Red, green and blue instead of grey; not of MNIST");
+  app->add_option(
+         "--size", flags->reading.size,
+         "Pictures in folders: cut to the square in the middle, so many pixels "
+         "wide; as they are unless given")
+      ->check(whole_number(1, 1024))
+      ->type_name("N");
+  app->add_option(
+         "--valid", flags->reading.valid,
+         "The part of train to validate on: its end, or of pictures in folders "
+         "evenly spread")
+      ->check(fraction())
+      ->capture_default_str()
+      ->type_name("FRACTION");
+  app->add_option("--test", flags->reading.test,
+                  "The part of pictures in folders without splits to test on")
       ->check(fraction())
       ->capture_default_str()
       ->type_name("FRACTION");

@@ -1,4 +1,4 @@
-// `lagwise data language`: text as bytes.
+// `lagwise data language`: text as bytes, pieces of words or words.
 
 #include <fmt/format.h>
 
@@ -10,40 +10,86 @@
 #include "lagwise/cli/checks.h"
 #include "lagwise/cli/data/prepared_set.h"
 #include "lagwise/cli/verbs.h"
-#include "lagwise/data/sets/byte_corpus.h"
+#include "lagwise/core/errors.h"
+#include "lagwise/data/formats/atomic_file.h"
+#include "lagwise/data/sets/language_corpus.h"
+#include "lagwise/data/sets/text_corpus.h"
+#include "lagwise/data/text/token_kind.h"
 
 namespace lagwise::cli {
 namespace {
 
-constexpr int64_t kPiece = 1 << 20;  // bytes of a sequence; training joins them again
+constexpr size_t kPiece = 1 << 20;  // bytes of a sequence; training joins them again
 
 struct LanguageFlags {
-  std::string out, path;
+  std::string out, path, tokens = "byte", tokenizer;
   double valid = 0.05, test = 0.05;
 };
 
-void write(const data::ByteCorpus& corpus, data::ShardSetWriter& writer,
-           PreparedSet& set) {
-  int64_t all = 0, written = 0;
-  for (const std::string& name : corpus.splits()) all += corpus.split(name).size();
-  for (const std::string& name : corpus.splits()) {
-    const data::ByteStream& text = corpus.split(name);
-    for (int64_t at = 0; at < text.size(); at += kPiece) {
-      std::vector<int64_t> piece(
-          static_cast<size_t>(std::min(kPiece, text.size() - at)));
-      text.read(at, piece);
-      const std::vector<int32_t> ids(piece.begin(), piece.end());
-      writer.add(name, ids);
-      written += static_cast<int64_t>(ids.size());
-      set.step(static_cast<double>(written) / static_cast<double>(all));
-    }
-    if (const int64_t words = corpus.words(name); words > 0)
-      writer.note("words_" + name, std::to_string(words));
+/// Writes the text of a corpus, part by part, and counts what the set keeps of it.
+class LanguageWriter {
+ public:
+  LanguageWriter(const data::LanguageCorpus& corpus, const data::Tokenizer* tokenizer,
+                 data::ShardSetWriter& writer, PreparedSet& set)
+      : corpus_(corpus), tokenizer_(tokenizer), writer_(writer), set_(set) {
+    for (const std::string& name : corpus.splits()) all_ += corpus.bytes(name);
   }
+
+  void write() {
+    for (const std::string& name : corpus_.splits()) {
+      unknown_ = 0;
+      for (const data::Bytes part : corpus_.split(name).parts())
+        write_part(name, data::text_of(part));
+      note("words_", name, corpus_.words(name));
+      if (!tokenizer_) continue;
+      note("bytes_", name, corpus_.bytes(name));
+      if (tokenizer_->unknown() >= 0) note("unknown_", name, unknown_);
+    }
+  }
+
+ private:
+  void write_part(const std::string& split, std::string_view rest) {
+    while (!rest.empty()) {
+      const size_t before = rest.size();
+      std::vector<int32_t> ids;
+      if (tokenizer_) {
+        tokenizer_->encode_front(rest, kPiece, ids);
+        unknown_ += std::ranges::count(ids, tokenizer_->unknown());
+      } else {
+        const data::Bytes piece = data::bytes_of(rest.substr(0, kPiece));
+        ids.assign(piece.begin(), piece.end());
+        rest.remove_prefix(piece.size());
+      }
+      if (!ids.empty()) writer_.add(split, ids);
+      written_ += static_cast<int64_t>(before - rest.size());
+      set_.step(static_cast<double>(written_) / static_cast<double>(all_));
+    }
+  }
+
+  void note(const char* what, const std::string& split, int64_t number) {
+    writer_.note(what + split, std::to_string(number));
+  }
+
+  const data::LanguageCorpus& corpus_;
+  const data::Tokenizer* tokenizer_;
+  data::ShardSetWriter& writer_;
+  PreparedSet& set_;
+  int64_t all_ = 0, written_ = 0, unknown_ = 0;
+};
+
+/// The tokenizer that was given, or one learned from the split train; nullptr: bytes.
+std::unique_ptr<data::Tokenizer> tokenizer_for(const LanguageFlags& flags,
+                                               const data::LanguageCorpus& corpus) {
+  if (!flags.tokenizer.empty()) return data::load_tokenizer(flags.tokenizer);
+  return data::learn_tokenizer(
+      data::parse_token_kind(flags.tokens), [&](const auto& take) {
+        for (const data::Bytes part : corpus.split("train").parts())
+          take(data::text_of(part));
+      });
 }
 
 /// Which files of a folder were read, and how many were not.
-void print_files(const std::string& path, const data::ByteCorpus& corpus) {
+void print_files(const std::string& path, const data::LanguageCorpus& corpus) {
   namespace fs = std::filesystem;
   constexpr size_t kMost = 10;
   std::error_code failed;
@@ -60,22 +106,48 @@ void print_files(const std::string& path, const data::ByteCorpus& corpus) {
   fmt::print("read {} of {} files:{}\n", read.size(), all, names);
 }
 
+/// How many bytes a token stands for, and what had none.
+void print_tokens(const std::string& folder) {
+  const data::LanguageCorpus set(folder, 0, 0);
+  fmt::print("\n{}/{}: {}, {} tokens\n", folder, data::kTokenizerFile,
+             set.tokenizer()->kind(), set.vocabulary());
+  for (const std::string& name : set.splits()) {
+    const auto tokens = static_cast<double>(set.split(name).size());
+    fmt::print("{:<8} {:.3f} bytes a token", name,
+               static_cast<double>(set.bytes(name)) / tokens);
+    if (set.tokenizer()->unknown() >= 0)
+      fmt::print(", {:.2f} % unknown",
+                 100 * static_cast<double>(set.unknown(name)) / tokens);
+    fmt::print("\n");
+  }
+}
+
 void prepare_language(const LanguageFlags& flags) {
-  const data::ByteCorpus corpus(flags.path, flags.valid, flags.test);
+  const data::LanguageCorpus corpus(flags.path, flags.valid, flags.test);
+  if (corpus.files().empty())
+    throw DataError(flags.path, -1, "text, got a set that is prepared already");
   PreparedSet set(flags.out, "language");
+  const auto tokenizer = tokenizer_for(flags, corpus);
   {
-    data::ShardSetWriter writer(set.path(),
-                                {"text from " + flags.path, "bytes", 256, {}, {}});
-    write(corpus, writer, set);
+    data::ShardManifest manifest{"text from " + flags.path, "bytes", 256, {}, {}};
+    if (tokenizer) {
+      manifest.scheme = "tokenizer", manifest.vocabulary = tokenizer->vocabulary();
+      manifest.info["tokenizer"] = data::hash_text(tokenizer->hash());
+    }
+    data::ShardSetWriter writer(set.path(), manifest);
+    LanguageWriter(corpus, tokenizer.get(), writer, set).write();
+    if (tokenizer)
+      data::replace_file(set.path() + "/" + data::kTokenizerFile, tokenizer->json());
     writer.commit();
   }
   print_files(flags.path, corpus);
   set.finish();
+  if (tokenizer) print_tokens(flags.out);
 }
 
 void add_data_language(CLI::App& verb) {
-  CLI::App* app =
-      verb.add_subcommand("language", "Text as bytes: any text files, WikiText");
+  CLI::App* app = verb.add_subcommand(
+      "language", "Text as bytes, pieces of words or words: any text, WikiText");
   const auto flags = std::make_shared<LanguageFlags>();
   add_path(*app, flags->path, "A file, or a folder of them")->required();
   add_out(*app, flags->out);
@@ -87,6 +159,19 @@ void add_data_language(CLI::App& verb) {
   };
   part("--valid", flags->valid, "The part of a corpus without splits to validate on");
   part("--test", flags->test, "The part, its end, to test on");
+  CLI::Option* tokens =
+      app->add_option("--tokens", flags->tokens,
+                      "byte; bpe:N: N pieces of words, learned from the text; word or "
+                      "word:N: its words, or the N most frequent")
+          ->check(token_kind())
+          ->capture_default_str()
+          ->type_name("KIND");
+  app->add_option("--tokenizer", flags->tokenizer,
+                  "The tokenizer.json of another set, or of Hugging Face's tokenizers "
+                  "(byte-level BPE), in place of a new one")
+      ->check(file_name())
+      ->excludes(tokens)
+      ->type_name("FILE");
   app->callback([flags] { prepare_language(*flags); });
 }
 

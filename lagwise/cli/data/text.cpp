@@ -1,6 +1,5 @@
 // `lagwise data text`: labelled text as bytes.
 
-#include <algorithm>
 #include <memory>
 
 #include "lagwise/cli/checks.h"
@@ -25,20 +24,13 @@ void prepare_text(const TextFlags& flags) {
        .manifest = {"labelled text from " + flags.reading.path, "text", 256, {}, {}},
        .classes = kMostClasses},
       [&](data::ExampleWriter& writer, const data::VisitExample& visit) {
-        int64_t classes = 2;
-        data::read_text_examples(
-            flags.reading,
-            [&](const std::string& split, const data::Example& example, double done) {
-              classes = std::max<int64_t>(classes, example.label + 1);
-              visit(split, example, done);
-            });
-        writer.note("classes", classes);
+        writer.note_classes(data::read_text_examples(flags.reading, visit));
       });
 }
 
 void add_data_text(CLI::App& verb) {
   CLI::App* app = verb.add_subcommand(
-      "text", "Labelled text, by its bytes: aclImdb's folders, TSV, CSV");
+      "text", "Labelled text, by its bytes: aclImdb's folders, TSV, CSV, JSONL");
   const auto flags = std::make_shared<TextFlags>();
   add_path(*app, flags->reading.path, "A folder or a table")->required();
   add_out(*app, flags->out);

@@ -117,6 +117,14 @@ std::string ExampleSet::info(const std::string& key) const {
   return found == info.end() ? "" : found->second;
 }
 
+std::vector<std::string> ExampleSet::class_names() const {
+  std::vector<std::string> names;
+  if (info("class_0").empty()) return names;
+  for (int64_t i = 0; i < number("classes"); ++i)
+    names.push_back(info("class_" + std::to_string(i)));
+  return names;
+}
+
 int64_t ExampleSet::number(const std::string& key) const {
   const std::string text = info(key);
   int64_t number = -1;
@@ -141,6 +149,12 @@ uint64_t ExampleSet::hash() const {
 ExampleWriter::ExampleWriter(const std::string& folder, ShardManifest manifest,
                              ExampleLayout layout, int64_t classes)
     : layout_(layout), writer_(folder, with_classes(std::move(manifest), classes)) {}
+
+void ExampleWriter::note_classes(const std::vector<std::string>& names) {
+  note("classes", std::ssize(names));
+  for (size_t i = 0; i < names.size(); ++i)
+    writer_.note("class_" + std::to_string(i), names[i]);
+}
 
 void ExampleWriter::add(const std::string& split, const Example& example) {
   std::vector<int32_t> first;

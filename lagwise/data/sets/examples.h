@@ -80,6 +80,7 @@ class ExampleSet {
   /// What the maker of a prepared set kept in it: empty for sets in memory.
   std::string info(const std::string& key) const;
   int64_t number(const std::string& key) const;  ///< DataError if it is none
+  std::vector<std::string> class_names() const;  ///< none: they are numbers
 
   uint64_t hash() const;
 
@@ -101,6 +102,7 @@ class ExampleWriter {
   void note(const std::string& key, int64_t info) {
     writer_.note(key, std::to_string(info));
   }
+  void note_classes(const std::vector<std::string>& names);  ///< and how many
   void commit() { writer_.commit(); }
 
  private:

@@ -15,28 +15,11 @@ std::vector<std::string> text_files(const std::string& folder) {
   std::error_code failed;
   for (fs::recursive_directory_iterator at(folder, failed), end; !failed && at != end;
        at.increment(failed))
-    if (at->path().extension() == ".txt" && at->is_regular_file())
+    if (is_text_name(at->path().string()) && at->is_regular_file())
       files.push_back(at->path().string());
   if (failed) throw DataError(folder, -1, "a folder of text: " + failed.message());
   std::sort(files.begin(), files.end());
   return files;
-}
-
-// The programs that unpack what begins like this.
-struct Packed {
-  std::string_view start, program;
-};
-constexpr Packed kPacked[] = {{"\x1F\x8B", "gunzip"},
-                              {"PK\x03\x04", "unzip"},
-                              {"\xFD\x37zXZ", "unxz"},
-                              {"\x28\xB5\x2F\xFD", "unzstd"}};
-
-void check_unpacked(const MappedFile& file) {
-  for (const Packed& packed : kPacked)
-    if (text_of(file.bytes()).starts_with(packed.start))
-      throw DataError(
-          file.name(), 0,
-          "text; this is packed (" + std::string(packed.program) + " unpacks it)");
 }
 
 bool is_blank(std::string_view line) {
@@ -51,23 +34,23 @@ bool is_title(std::string_view line) {
 
 }  // namespace
 
-std::vector<MappedFile> open_text(const std::string& path) {
-  std::vector<MappedFile> files;
+std::vector<TextFile> open_text(const std::string& path) {
+  std::vector<TextFile> files;
   size_t bytes = 0;
   const bool folder = fs::is_directory(path);
   for (const std::string& file : folder ? text_files(path) : std::vector{path}) {
     files.emplace_back(file);
-    check_unpacked(files.back());
     bytes += files.back().bytes().size();
   }
-  if (bytes == 0) throw DataError(path, -1, folder ? "text in .txt files" : "text");
+  if (bytes == 0)
+    throw DataError(path, -1, folder ? "text in .txt or .jsonl files" : "text");
   return files;
 }
 
-MappedFile open_wikitext(const std::string& folder, const std::string& split) {
+TextFile open_wikitext(const std::string& folder, const std::string& split) {
   const std::string tokens = folder + "/wiki." + split + ".tokens";
   const std::string raw = folder + "/wiki." + split + ".raw";
-  return MappedFile(!fs::exists(tokens) && fs::exists(raw) ? raw : tokens);
+  return TextFile(!fs::exists(tokens) && fs::exists(raw) ? raw : tokens);
 }
 
 int64_t wikitext_words(Bytes text) {

@@ -3,18 +3,18 @@
 #include <string>
 #include <vector>
 
-#include "lagwise/data/formats/mapped_file.h"
+#include "lagwise/data/sets/text_file.h"
 
 namespace lagwise::data {
 
-/// Text files as bytes: one file, or every .txt file under a folder in the order of
-/// their names. DataError for a path that is missing or holds no text at all, and for a
-/// packed file: its bytes are no text.
-std::vector<MappedFile> open_text(const std::string& path);
+/// Text files: one file, or every .txt or .jsonl file under a folder, packed with gzip
+/// or not, in the order of their names. DataError for a path that is missing or holds
+/// no text at all.
+std::vector<TextFile> open_text(const std::string& path);
 
 /// A split ("train", "valid", "test") of WikiText: the file wiki.SPLIT.tokens, or
 /// wiki.SPLIT.raw, of the folder. (Merity et al., 2016, arXiv:1609.07843.)
-MappedFile open_wikitext(const std::string& folder, const std::string& split);
+TextFile open_wikitext(const std::string& folder, const std::string& split);
 
 /// The tokens of WikiText's perplexity: words between blanks, and one <eos> a line.
 /// Bits per byte become perplexity per word as 2^(bits bytes / words).

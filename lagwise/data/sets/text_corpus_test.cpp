@@ -22,20 +22,10 @@ TEST(TextCorpus, OpensAFileOrAFolder) {
   EXPECT_EQ(text_of(open_text(folder / "a/z.bin")[0].bytes()), "no");
 }
 
-TEST(TextCorpus, RefusesWhatIsPacked) {
-  const TempFolder folder;
-  put(folder / "a.txt.gz", "\x1F\x8B\x08 and so on");
-  EXPECT_EQ(data_error([&] { open_text(folder / "a.txt.gz"); }),
-            folder / "a.txt.gz" +
-                ", byte 0: expected text; this is packed (gunzip unpacks it)");
-  put(folder / "set/a.txt", "PK\x03\x04 and so on");
-  EXPECT_THAT(data_error([&] { open_text(folder / "set"); }), HasSubstr("unzip"));
-}
-
 TEST(TextCorpus, RefusesNothing) {
   const TempFolder folder;
   EXPECT_THAT(data_error([&] { open_text(folder.path()); }),
-              HasSubstr("text in .txt files"));
+              HasSubstr("text in .txt or .jsonl files"));
   put(folder / "a.txt", "");
   EXPECT_THAT(data_error([&] { open_text(folder / "a.txt"); }),
               HasSubstr("a.txt: expected text"));
@@ -64,7 +54,7 @@ TEST(Wikitext, HasTheKnownSize) {
   const TempFolder scratch;
   const std::string folder = real_data("wikitext-2", scratch);
   LAGWISE_NEEDS_DATA(folder, "wikitext-2");
-  const MappedFile train = open_wikitext(folder, "train");
+  const TextFile train = open_wikitext(folder, "train");
   EXPECT_EQ(train.bytes().size(), 10797148u);
   EXPECT_EQ(wikitext_words(train.bytes()), 2088628);
   EXPECT_EQ(wikitext_words(open_wikitext(folder, "valid").bytes()), 217646);

@@ -8,33 +8,12 @@
 #include "lagwise/core/errors.h"
 #include "lagwise/data/formats/cifar10.h"
 #include "lagwise/data/formats/idx.h"
+#include "lagwise/data/sources/picture_folder.h"
 
 namespace lagwise::data {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Planes [channels, side, side] to patches: see the header.
-std::vector<int32_t> patches(Bytes planes, int64_t side, int64_t patch) {
-  const auto s = static_cast<size_t>(side), p = static_cast<size_t>(patch);
-  const size_t channels = planes.size() / (s * s);
-  std::vector<int32_t> out;
-  out.reserve(planes.size());
-  for (size_t top = 0; top < s; top += p)
-    for (size_t left = 0; left < s; left += p)
-      for (size_t y = top; y < top + p; ++y)
-        for (size_t x = left; x < left + p; ++x)
-          for (size_t c = 0; c < channels; ++c)
-            out.push_back(planes[(c * s + y) * s + x]);
-  return out;
-}
-
-void check_patch(int64_t patch, int64_t side) {
-  if (patch < 1 || side % patch != 0)
-    throw std::invalid_argument("images: expected a patch that divides " +
-                                std::to_string(side) + ", got " +
-                                std::to_string(patch));
-}
 
 /// Tells train from valid by the number of an image, and keeps count.
 class Splitter {
@@ -72,14 +51,16 @@ ImageShape read_cifar10(const ImageReading& reading, const VisitExample& visit) 
   Splitter splitter(reading.valid, train, test.size(), visit);
   const auto example = [&](const Cifar10& from, int64_t i) -> Example {
     if (reading.colour)
-      return {from.label(i), patches(from.image(i), kSide, reading.patch), {}};
-    return {from.label(i), patches(from.grey(i), kSide, reading.patch), {}};
+      return {from.label(i), image_patches(from.image(i), kSide, reading.patch), {}};
+    return {from.label(i), image_patches(from.grey(i), kSide, reading.patch), {}};
   };
   for (const Cifar10& batch : batches)
     for (int64_t i = 0; i < batch.size(); ++i) splitter.train(example(batch, i));
   for (int64_t i = 0; i < test.size(); ++i) splitter.test(example(test, i));
   return {kSide / reading.patch,
-          reading.patch * reading.patch * (reading.colour ? 3 : 1)};
+          reading.patch * reading.patch * (reading.colour ? 3 : 1),
+          {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse",
+           "ship", "truck"}};
 }
 
 std::string idx_file(const std::string& folder, const std::string& name) {
@@ -117,8 +98,9 @@ ImageShape read_mnist(const ImageReading& reading, const VisitExample& visit) {
   check_patch(reading.patch, side);
   Splitter splitter(reading.valid, train.images.size(), test.images.size(), visit);
   const auto example = [&](const Digits& from, int64_t i) -> Example {
-    return {
-        from.labels.item(i)[0], patches(from.images.item(i), side, reading.patch), {}};
+    return {from.labels.item(i)[0],
+            image_patches(from.images.item(i), side, reading.patch),
+            {}};
   };
   for (int64_t i = 0; i < train.images.size(); ++i) splitter.train(example(train, i));
   for (int64_t i = 0; i < test.images.size(); ++i) splitter.test(example(test, i));
@@ -127,14 +109,37 @@ ImageShape read_mnist(const ImageReading& reading, const VisitExample& visit) {
 
 }  // namespace
 
+std::vector<int32_t> image_patches(Bytes planes, int64_t side, int64_t patch) {
+  const auto s = static_cast<size_t>(side), p = static_cast<size_t>(patch);
+  const size_t channels = planes.size() / (s * s);
+  std::vector<int32_t> out;
+  out.reserve(planes.size());
+  for (size_t top = 0; top < s; top += p)
+    for (size_t left = 0; left < s; left += p)
+      for (size_t y = top; y < top + p; ++y)
+        for (size_t x = left; x < left + p; ++x)
+          for (size_t c = 0; c < channels; ++c)
+            out.push_back(planes[(c * s + y) * s + x]);
+  return out;
+}
+
+void check_patch(int64_t patch, int64_t side) {
+  if (patch < 1 || side % patch != 0)
+    throw std::invalid_argument("images: expected a patch that divides " +
+                                std::to_string(side) + ", got " +
+                                std::to_string(patch));
+}
+
 ImageShape read_image_examples(const ImageReading& reading, const VisitExample& visit) {
   if (fs::exists(reading.path + "/data_batch_1.bin"))
     return read_cifar10(reading, visit);
   if (fs::exists(idx_file(reading.path, "train-images-idx3-ubyte")))
     return read_mnist(reading, visit);
-  throw DataError(reading.path, -1,
-                  "a folder with data_batch_1.bin (CIFAR-10) or "
-                  "train-images-idx3-ubyte, or .gz (MNIST)");
+  if (is_picture_folder(reading.path)) return read_picture_folder(reading, visit);
+  throw DataError(
+      reading.path, -1,
+      "a folder with data_batch_1.bin (CIFAR-10), train-images-idx3-ubyte, or "
+      ".gz (MNIST), or a folder of .png or .jpg for each class");
 }
 
 }  // namespace lagwise::data

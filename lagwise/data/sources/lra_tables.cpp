@@ -52,21 +52,4 @@ int64_t each_retrieval_row(
   return rows;
 }
 
-int64_t each_labelled_row(
-    const std::string& file, const std::string& text_column,
-    const std::string& label_column,
-    const std::function<void(std::string_view text, int label)>& visit) {
-  const MappedFile mapped(file);
-  const Delimiting how =
-      file.ends_with(".csv") ? Delimiting{',', true} : Delimiting{'\t', false};
-  DelimitedReader reader(file, mapped.bytes(), how);
-  std::vector<std::string> row;
-  reader.next(row);
-  const size_t text = DelimitedReader::column(row, text_column, file);
-  const size_t label = DelimitedReader::column(row, label_column, file);
-  int64_t rows = 0;
-  for (; reader.next(row); ++rows) visit(row[text], label_of(reader, row[label], 999));
-  return rows;
-}
-
 }  // namespace lagwise::data

@@ -24,10 +24,4 @@ int64_t each_retrieval_row(
     const std::function<void(std::string_view first, std::string_view second,
                              int label)>&);
 
-/// Labelled text: a header that names the columns, .csv with commas and quotes, all
-/// else with tabs. The label is a whole number from 0 to 999.
-int64_t each_labelled_row(const std::string& file, const std::string& text_column,
-                          const std::string& label_column,
-                          const std::function<void(std::string_view text, int label)>&);
-
 }  // namespace lagwise::data

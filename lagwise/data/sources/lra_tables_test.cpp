@@ -47,16 +47,6 @@ TEST_F(LraTables, ReadsPairs) {
               HasSubstr("byte 0: expected a label from 0 to 1"));
 }
 
-TEST_F(LraTables, ReadsLabelledText) {
-  EXPECT_EQ(each_labelled_row(file("a.tsv", "sentence\tlabel\n\"x\t1\n"), "sentence",
-                              "label", note()),
-            1);
-  EXPECT_EQ(each_labelled_row(file("a.csv", "label,text\n0,\"y, z\"\n"), "text",
-                              "label", note()),
-            1);
-  EXPECT_EQ(said, "\"x=1;y, z=0;");
-}
-
 TEST_F(LraTables, NamesTheRowThatIsWrong) {
   EXPECT_THAT(data_error([&] { each_listops_row(file("a", ""), note()); }),
               HasSubstr("empty file"));
@@ -68,21 +58,14 @@ TEST_F(LraTables, NamesTheRowThatIsWrong) {
     EXPECT_THROW(each_listops_row(file("a", std::string(label) + "\tx\n"), note()),
                  DataError)
         << label;
-  EXPECT_THAT(
-      data_error([&] { each_labelled_row(file("a", "x\ty\n"), "text", "y", note()); }),
-      HasSubstr("a column 'text'"));
 }
 
 TEST_F(LraTables, ReadTheRealOnes) {
-  const std::string listops = real_data("listops", folder),
-                    sst = real_data("sst2", folder);
+  const std::string listops = real_data("listops", folder);
   LAGWISE_NEEDS_DATA(listops, "listops");
-  LAGWISE_NEEDS_DATA(sst, "sst2");
   const auto ignore = [](std::string_view, int) {};
   EXPECT_EQ(each_listops_row(listops + "/basic_sample.tsv", ignore), 200);
   EXPECT_EQ(each_listops_row(listops + "/nangia_bowman_test_d20s.tsv", ignore), 10000);
-  EXPECT_EQ(each_labelled_row(sst + "/train.tsv", "sentence", "label", ignore), 6920);
-  EXPECT_EQ(each_labelled_row(sst + "/dev.tsv", "sentence", "label", ignore), 872);
 }
 
 }  // namespace

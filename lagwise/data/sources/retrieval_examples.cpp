@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "lagwise/core/errors.h"
-#include "lagwise/data/formats/mapped_file.h"
 #include "lagwise/data/sets/split_dealer.h"
 #include "lagwise/data/sets/text_corpus.h"
 #include "lagwise/data/sources/dice.h"
@@ -46,7 +45,7 @@ std::string table_of_pairs(const std::string& folder,
 
 /// Articles by split, with the files they lie in.
 struct Articles {
-  std::vector<MappedFile> files;
+  std::vector<TextFile> files;
   std::map<std::string, std::vector<Bytes>> splits;
 };
 
@@ -65,7 +64,7 @@ Articles open_articles(const std::string& path) {
   if (!articles.splits.empty()) return articles;
   articles.files = open_text(path);
   SplitDealer dealer(0.05, 0.05);
-  for (const MappedFile& file : articles.files) {
+  for (const TextFile& file : articles.files) {
     std::vector<Bytes> inside = wikitext_articles(file.bytes());
     if (inside.size() < 2) inside = {file.bytes()};
     for (const Bytes article : inside)

@@ -1,19 +1,21 @@
 #include "lagwise/data/sources/text_examples.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
+#include <set>
 
 #include "lagwise/core/errors.h"
-#include "lagwise/data/formats/delimited.h"
 #include "lagwise/data/formats/mapped_file.h"
 #include "lagwise/data/sets/split_dealer.h"
 #include "lagwise/data/sources/acl_imdb.h"
-#include "lagwise/data/sources/lra_tables.h"
 
 namespace lagwise::data {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr size_t kMostLabels = 1000;
 
 Example example_of(std::string_view text, int label) {
   const Bytes bytes = bytes_of(text);
@@ -37,44 +39,62 @@ void read_reviews(const TextReading& reading, const VisitExample& visit) {
   for (const Review& review : test) visit_one("test", review);
 }
 
-/// The column that was asked for, else the first of `usual` the header has.
-std::string column_of(const std::string& file, const std::vector<std::string>& header,
-                      const std::string& asked, const std::vector<std::string>& usual) {
-  if (!asked.empty()) return asked;
-  std::string names;
-  for (const std::string& name : usual) {
-    if (std::ranges::find(header, name) != header.end()) return name;
-    names += (names.empty() ? "" : ", ") + name;
+/// The whole number that a label is; -1: it is none.
+int64_t label_number(std::string_view label) {
+  int64_t number = -1;
+  const auto [end, error] =
+      std::from_chars(label.data(), label.data() + label.size(), number);
+  const bool whole = error == std::errc() && end == label.data() + label.size();
+  return whole && std::to_string(number) == label ? number : -1;
+}
+
+/// Tables whose labels are the classes of the first one.
+class LabelledTables {
+ public:
+  LabelledTables(const TextReading& reading, const std::string& train)
+      : columns_{text_column(reading.text_column),
+                 {reading.label_column, {"label", "target", "class", "sentiment"}}} {
+    TextColumns table(train, columns_);
+    std::set<std::string> labels;
+    for (std::vector<std::string> row; table.next(row);) {
+      if (row[1].empty()) table.fail("a label, got an empty field");
+      labels.insert(row[1]);
+      if (labels.size() > kMostLabels)
+        table.fail("at most 1000 different labels, got one more: is '" +
+                   row[1].substr(0, 40) + "' a label?");
+    }
+    if (labels.empty()) throw DataError(train, -1, "rows of labelled text, got none");
+    names_.assign(labels.begin(), labels.end());
+    if (std::ranges::all_of(names_,
+                            [](const auto& name) { return label_number(name) >= 0; }))
+      std::ranges::sort(names_, {}, label_number);
+    if (names_.size() < 2)
+      throw DataError(train, -1,
+                      "at least two different labels, got '" + names_[0] + "'");
   }
-  throw DataError(file, 0, "a header with a column named one of " + names);
-}
 
-std::vector<std::string> header_of(const std::string& file) {
-  const MappedFile mapped(file);
-  const Delimiting how =
-      file.ends_with(".csv") ? Delimiting{',', true} : Delimiting{'\t', false};
-  std::vector<std::string> row;
-  DelimitedReader(file, mapped.bytes(), how).next(row);
-  return row;
-}
+  const std::vector<std::string>& names() const { return names_; }
 
-void read_table(const TextReading& reading, const std::string& file,
-                const std::function<std::string()>& split, const VisitExample& visit) {
-  const auto header = header_of(file);
-  const std::string text = column_of(file, header, reading.text_column,
-                                     {"text", "sentence", "review", "content"});
-  const std::string label = column_of(file, header, reading.label_column,
-                                      {"label", "target", "class", "sentiment"});
-  const int64_t rows = each_labelled_row(
-      file, text, label,
-      [&](std::string_view one, int is) { visit(split(), example_of(one, is), -1); });
-  if (rows == 0) throw DataError(file, -1, "rows of labelled text, got none");
-}
+  void read(const std::string& file, const std::function<std::string()>& split,
+            const VisitExample& visit) const {
+    TextColumns table(file, columns_);
+    for (std::vector<std::string> row; table.next(row);) {
+      const auto found = std::ranges::find(names_, row[1]);
+      if (found == names_.end())
+        table.fail("a label of the training rows, got '" + row[1].substr(0, 40) + "'");
+      visit(split(), example_of(row[0], static_cast<int>(found - names_.begin())), -1);
+    }
+  }
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::string> names_;
+};
 
 /// The file of a split, by any of its names; empty: none.
 std::string table_of(const std::string& folder, const std::vector<std::string>& names) {
   for (const std::string& name : names)
-    for (const char* ending : {".tsv", ".csv"})
+    for (const char* ending : {".tsv", ".csv", ".jsonl"})
       if (const std::string file = folder + "/" + name + ending; fs::exists(file))
         return file;
   return "";
@@ -82,29 +102,40 @@ std::string table_of(const std::string& folder, const std::vector<std::string>& 
 
 }  // namespace
 
-void read_text_examples(const TextReading& reading, const VisitExample& visit) {
+Column text_column(const std::string& asked) {
+  return {asked, {"text", "sentence", "review", "content"}};
+}
+
+std::vector<std::string> read_text_examples(const TextReading& reading,
+                                            const VisitExample& visit) {
   const std::string& path = reading.path;
   if (!fs::is_directory(path)) {
+    const LabelledTables tables(reading, path);
     SplitDealer dealer(reading.valid, reading.test);
-    return read_table(
-        reading, path, [&] { return dealer.next(); }, visit);
+    tables.read(
+        path, [&] { return dealer.next(); }, visit);
+    return tables.names();
   }
-  if (fs::exists(path + "/train/pos")) return read_reviews(reading, visit);
+  if (fs::exists(path + "/train/pos")) {
+    read_reviews(reading, visit);
+    return {"neg", "pos"};
+  }
   const std::string train = table_of(path, {"train"});
   const std::string valid = table_of(path, {"valid", "val", "dev"});
   const std::string test = table_of(path, {"test"});
   if (train.empty())
-    throw DataError(path, -1,
-                    "train/pos and train/neg, or train.tsv or .csv, in the folder");
+    throw DataError(
+        path, -1,
+        "train/pos and train/neg, or train.tsv, .csv or .jsonl, in the folder");
+  const LabelledTables tables(reading, train);
   SplitDealer dealer(valid.empty() ? reading.valid : 0, 0);
-  read_table(
-      reading, train, [&] { return dealer.next(); }, visit);
-  if (!valid.empty())
-    read_table(
-        reading, valid, [] { return "valid"; }, visit);
-  if (!test.empty())
-    read_table(
-        reading, test, [] { return "test"; }, visit);
+  tables.read(
+      train, [&] { return dealer.next(); }, visit);
+  for (const auto& [file, split] : {std::pair(valid, "valid"), {test, "test"}})
+    if (!file.empty())
+      tables.read(
+          file, [&, name = split] { return name; }, visit);
+  return tables.names();
 }
 
 }  // namespace lagwise::data

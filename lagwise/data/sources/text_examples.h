@@ -1,8 +1,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "lagwise/data/sets/examples.h"
+#include "lagwise/data/sources/text_columns.h"
 
 namespace lagwise::data {
 
@@ -16,13 +18,21 @@ struct TextReading {
 /// Reads labelled text, its bytes as tokens:
 ///
 ///     a folder train/{pos,neg}, test/{pos,neg}     aclImdb; label 1 for pos
-///     a folder of train, valid (or val, dev), test  tables with .tsv or .csv
+///     a folder of train, valid (or val, dev), test  tables with .tsv, .csv or .jsonl
 ///     a file                                        one table
 ///
 /// Where no file is valid, an evenly spread part of train is (data/sets/split_dealer.h): aclImdb
 /// has 25,000 reviews for training, and the Long Range Arena validates on its test set.
-/// A table has a header. Text is the column text, sentence, review or content; labels
-/// are the column label, target, class or sentiment. DataError names what is wrong.
-void read_text_examples(const TextReading& reading, const VisitExample& visit);
+/// A table has a header (data/sources/text_columns.h). Text is the column text, sentence,
+/// review or content; labels are the column label, target, class or sentiment, and may
+/// be any words. The different labels of train are the classes, in the order of numbers
+/// where all are whole numbers, else of their bytes. DataError names what is wrong.
+///
+/// Returns the names of the classes.
+std::vector<std::string> read_text_examples(const TextReading& reading,
+                                            const VisitExample& visit);
+
+/// The names of the columns with text.
+Column text_column(const std::string& asked);
 
 }  // namespace lagwise::data

@@ -1,9 +1,11 @@
-#include "lagwise/data/sets/byte_corpus.h"
+#include "lagwise/data/sets/language_corpus.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lagwise/data/testing_files.h"
+#include "lagwise/data/testing_gzip.h"
+#include "lagwise/data/text/word_level.h"
 
 namespace lagwise::data {
 namespace {
@@ -11,7 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 using namespace lagwise::testing;
 
-std::string all_of(const ByteCorpus& corpus, const std::string& split) {
+std::string all_of(const LanguageCorpus& corpus, const std::string& split) {
   std::vector<int64_t> tokens(static_cast<size_t>(corpus.split(split).size()));
   corpus.split(split).read(0, tokens);
   return {tokens.begin(), tokens.end()};
@@ -23,7 +25,7 @@ struct Corpus : ::testing::Test {
 
 TEST_F(Corpus, GivesTheEndOfAFileToTestAndWhatIsBeforeToValid) {
   put(folder / "a.txt", "0123456789");
-  const ByteCorpus corpus(folder / "a.txt", 0.2, 0.1);
+  const LanguageCorpus corpus(folder / "a.txt", 0.2, 0.1);
   EXPECT_EQ(all_of(corpus, "train"), "0123456");
   EXPECT_EQ(all_of(corpus, "valid"), "78");
   EXPECT_EQ(all_of(corpus, "test"), "9");
@@ -33,12 +35,12 @@ TEST_F(Corpus, JoinsTheFilesOfAFolderAcrossTheSplits) {
   put(folder / "t/a.txt", "0123");
   put(folder / "t/b.txt", "");
   put(folder / "t/c.txt", "456789");
-  const ByteCorpus corpus(folder / "t", 0.2, 0.4);
+  const LanguageCorpus corpus(folder / "t", 0.2, 0.4);
   EXPECT_EQ(all_of(corpus, "train") + all_of(corpus, "valid") + all_of(corpus, "test"),
             "0123456789");
   EXPECT_EQ(all_of(corpus, "test"), "6789");
   std::vector<int64_t> middle(2);
-  ByteCorpus whole(folder / "t", 0, 0);
+  LanguageCorpus whole(folder / "t", 0, 0);
   EXPECT_EQ(whole.splits(), std::vector<std::string>{"train"});
   whole.split("train").read(3, middle);
   EXPECT_EQ(middle, (std::vector<int64_t>{'3', '4'}));
@@ -48,7 +50,7 @@ TEST_F(Corpus, JoinsTheFilesOfAFolderAcrossTheSplits) {
 TEST_F(Corpus, KnowsTheFilesOfWikitextAndTheirWords) {
   put(folder / "wiki.train.tokens", " one two \n\n");
   put(folder / "wiki.valid.tokens", " x \n");
-  const ByteCorpus corpus(folder.path(), 0.1, 0.1);
+  const LanguageCorpus corpus(folder.path(), 0.1, 0.1);
   EXPECT_EQ(corpus.splits(), (std::vector<std::string>{"train", "valid"}));
   EXPECT_EQ(corpus.words("train"), 4);
   EXPECT_EQ(corpus.words("valid"), 2);
@@ -58,11 +60,20 @@ TEST_F(Corpus, KnowsTheFilesOfWikitextAndTheirWords) {
 TEST_F(Corpus, KnowsFilesNamedForSplits) {
   put(folder / "train.txt", "abc");
   put(folder / "valid.txt", "de");
-  const ByteCorpus corpus(folder.path(), 0.1, 0.1);
+  const LanguageCorpus corpus(folder.path(), 0.1, 0.1);
   EXPECT_EQ(all_of(corpus, "train"), "abc");
   EXPECT_EQ(all_of(corpus, "valid"), "de");
   EXPECT_FALSE(corpus.has("test"));
-  EXPECT_EQ(corpus.words("train"), 0);
+  EXPECT_EQ(corpus.words("train"), 1);
+  EXPECT_EQ(corpus.bytes("train"), 3);
+}
+
+TEST_F(Corpus, ReadsJsonLinesAndPackedFiles) {
+  put(folder / "train.jsonl", "{\"text\": \"one\"}\n{\"text\": \"two\"}\n");
+  put(folder / "valid.txt.gz", gzip("three"));
+  const LanguageCorpus corpus(folder.path(), 0.1, 0.1);
+  EXPECT_EQ(all_of(corpus, "train"), "one\ntwo\n");
+  EXPECT_EQ(all_of(corpus, "valid"), "three");
 }
 
 TEST_F(Corpus, ReadsAPreparedSet) {
@@ -74,27 +85,59 @@ TEST_F(Corpus, ReadsAPreparedSet) {
     writer.add("train", ids);
     writer.commit();
   }
-  const ByteCorpus corpus(folder / "set", 0.1, 0.1);
+  const LanguageCorpus corpus(folder / "set", 0.1, 0.1);
   EXPECT_EQ(all_of(corpus, "train"), "hi\xffhi\xff");
   EXPECT_EQ(corpus.words("train"), 9);
 }
 
+TEST_F(Corpus, ReadsASetWithItsTokenizer) {
+  WordCount count;
+  count.read("a b a c\n");
+  const WordLevel words = count.words(4);
+  const auto write = [&](const std::string& hash) {
+    ShardSetWriter writer(folder / "set", {"",
+                                           "tokenizer",
+                                           words.vocabulary(),
+                                           {},
+                                           {{"tokenizer", hash},
+                                            {"bytes_train", "8"},
+                                            {"words_train", "5"},
+                                            {"unknown_train", "1"}}});
+    writer.add("train", words.encode("a b a c\n"));
+    writer.commit();
+  };
+  put(folder / "set/tokenizer.json", words.json());
+  write(hash_text(words.hash()));
+  const LanguageCorpus corpus(folder / "set", 0.1, 0.1);
+  EXPECT_EQ(corpus.split("train").size(), 5);
+  EXPECT_EQ(corpus.bytes("train"), 8);
+  EXPECT_EQ(corpus.words("train"), 5);
+  EXPECT_EQ(corpus.unknown("train"), 1);
+  EXPECT_EQ(corpus.vocabulary(), 4);
+  ASSERT_NE(corpus.tokenizer(), nullptr);
+  EXPECT_EQ(corpus.tokenizer()->json(), words.json());
+  write("0123456789abcdef");
+  EXPECT_THAT(data_error([&] { LanguageCorpus(folder / "set", 0.1, 0.1); }),
+              HasSubstr("tokenizer.json: expected the tokenizer that the set was made "
+                        "with"));
+}
+
 TEST_F(Corpus, HasAHashThatSeesTheSplits) {
   put(folder / "a.txt", "0123456789");
-  const ByteCorpus one(folder / "a.txt", 0.2, 0.1), two(folder / "a.txt", 0.2, 0.1),
+  const LanguageCorpus one(folder / "a.txt", 0.2, 0.1), two(folder / "a.txt", 0.2, 0.1),
       other(folder / "a.txt", 0.1, 0.1);
   EXPECT_EQ(one.hash(), two.hash());
   EXPECT_NE(one.hash(), other.hash());
 }
 
 TEST_F(Corpus, NamesWhatIsMissingEmptyOrOfAnotherKind) {
-  const auto open = [&](const std::string& path) { ByteCorpus(path, 0.1, 0.1); };
+  const auto open = [&](const std::string& path) { LanguageCorpus(path, 0.1, 0.1); };
   EXPECT_THAT(data_error([&] { open(folder / "no.txt"); }), HasSubstr("no.txt"));
   put(folder / "empty.txt", "");
   EXPECT_THAT(data_error([&] { open(folder / "empty.txt"); }),
               HasSubstr("empty.txt: expected text"));
   EXPECT_THAT(data_error([&] { open(folder.path()); }),
-              HasSubstr(": expected text in .txt files"));
+              HasSubstr(": expected text in .txt or .jsonl files"));
   put(folder / "w/wiki.train.tokens", "");
   EXPECT_THAT(data_error([&] { open(folder / "w"); }),
               HasSubstr("expected text in the split train, got none"));
@@ -103,7 +146,7 @@ TEST_F(Corpus, NamesWhatIsMissingEmptyOrOfAnotherKind) {
               HasSubstr("expected text in the split"));
   { ShardSetWriter(folder / "music", {"", "remi", 332, {}, {}}).commit(); }
   EXPECT_THAT(data_error([&] { open(folder / "music"); }),
-              HasSubstr("expected a set of scheme 'bytes', got 'remi'"));
+              HasSubstr("expected a set of scheme 'bytes' or 'tokenizer', got 'remi'"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "lagwise/data/sets/byte_corpus.h"
+#include "lagwise/data/sets/language_corpus.h"
 
 #include <algorithm>
 #include <charconv>
@@ -18,14 +18,14 @@ constexpr const char* kSplits[] = {"train", "valid", "test"};
 
 }  // namespace
 
-void ByteStream::append(Bytes part) {
+void TokenStream::append(Bytes part) {
   if (part.empty()) return;
   parts_.push_back(part);
   starts_.push_back(size_);
   size_ += static_cast<int64_t>(part.size());
 }
 
-void ByteStream::read(int64_t first, std::span<int64_t> out) const {
+void TokenStream::read(int64_t first, std::span<int64_t> out) const {
   if (shard_) return shard_->read(first, out);
   if (first < 0 || first + static_cast<int64_t>(out.size()) > size_)
     throw std::out_of_range("corpus: read beyond the end");
@@ -41,7 +41,7 @@ void ByteStream::read(int64_t first, std::span<int64_t> out) const {
   }
 }
 
-ByteCorpus::ByteCorpus(const std::string& path, double valid, double test)
+LanguageCorpus::LanguageCorpus(const std::string& path, double valid, double test)
     : path_(path) {
   if (is_shard_set(path))
     open_set();
@@ -52,44 +52,57 @@ ByteCorpus::ByteCorpus(const std::string& path, double valid, double test)
       throw DataError(path, -1, "text in the split " + name + ", got none");
 }
 
-void ByteCorpus::open_set() {
+void LanguageCorpus::open_set() {
   shards_ = std::make_unique<ShardSet>(path_);
-  if (shards_->manifest().scheme != "bytes")
+  const ShardManifest& manifest = shards_->manifest();
+  if (manifest.scheme == "tokenizer") {
+    const std::string file = path_ + "/" + kTokenizerFile;
+    tokenizer_ = load_tokenizer(file);
+    if (const auto made = manifest.info.find("tokenizer");
+        made == manifest.info.end() || made->second != hash_text(tokenizer_->hash()) ||
+        tokenizer_->vocabulary() != manifest.vocabulary)
+      throw DataError(file, -1, "the tokenizer that the set was made with");
+  } else if (manifest.scheme != "bytes") {
     throw DataError(path_ + "/manifest.json", -1,
-                    "a set of scheme 'bytes', got '" +
-                        shards_->manifest().scheme.substr(0, 40) + "'");
+                    "a set of scheme 'bytes' or 'tokenizer', got '" +
+                        manifest.scheme.substr(0, 40) + "'");
+  }
   for (const std::string& name : shards_->splits())
-    splits_.emplace(name, ByteStream(&shards_->split(name)));
+    splits_.emplace(name, TokenStream(&shards_->split(name)));
   if (splits_.empty()) throw DataError(path_, -1, "at least one split, got none");
 }
 
-bool ByteCorpus::open_wikitext_files() {
+bool LanguageCorpus::open_wikitext_files() {
   for (const char* split : kSplits) {
     const std::string stem = path_ + "/wiki." + split;
     if (!fs::exists(stem + ".tokens") && !fs::exists(stem + ".raw")) continue;
     files_.push_back(open_wikitext(path_, split));
     splits_[split].append(files_.back().bytes());
   }
-  return counts_words_ = !splits_.empty();
+  return !splits_.empty();
 }
 
-bool ByteCorpus::open_split_files() {
-  if (!fs::exists(path_ + "/train.txt") || !fs::exists(path_ + "/valid.txt"))
-    return false;
+bool LanguageCorpus::open_split_files() {
+  const auto file_of = [&](const char* split) -> std::string {
+    for (const char* ending : {".txt", ".jsonl", ".txt.gz", ".jsonl.gz"})
+      if (std::string file = path_ + "/" + split + ending; fs::exists(file))
+        return file;
+    return "";
+  };
+  if (file_of("train").empty() || file_of("valid").empty()) return false;
   for (const char* split : kSplits) {
-    const std::string file = path_ + "/" + split + ".txt";
-    if (!fs::exists(file)) continue;
+    const std::string file = file_of(split);
+    if (file.empty()) continue;
     files_.emplace_back(file);
     splits_[split].append(files_.back().bytes());
   }
   return true;
 }
 
-void ByteCorpus::open_plain(double valid, double test) {
+void LanguageCorpus::open_plain(double valid, double test) {
   files_ = open_text(path_);
   int64_t all = 0;
-  for (const MappedFile& file : files_)
-    all += static_cast<int64_t>(file.bytes().size());
+  for (const TextFile& file : files_) all += static_cast<int64_t>(file.bytes().size());
   const auto part = [&](double fraction) {
     return static_cast<int64_t>(fraction * static_cast<double>(all));
   };
@@ -99,10 +112,10 @@ void ByteCorpus::open_plain(double valid, double test) {
   if (test > 0) take_part("test", tested, all);
 }
 
-void ByteCorpus::take_part(const std::string& split, int64_t begin, int64_t end) {
-  ByteStream& stream = splits_[split];
+void LanguageCorpus::take_part(const std::string& split, int64_t begin, int64_t end) {
+  TokenStream& stream = splits_[split];
   int64_t start = 0;  // of the file
-  for (const MappedFile& file : files_) {
+  for (const TextFile& file : files_) {
     const auto size = static_cast<int64_t>(file.bytes().size());
     const int64_t first = std::clamp<int64_t>(begin - start, 0, size);
     const int64_t last = std::clamp<int64_t>(end - start, 0, size);
@@ -112,19 +125,19 @@ void ByteCorpus::take_part(const std::string& split, int64_t begin, int64_t end)
   }
 }
 
-std::vector<std::string> ByteCorpus::splits() const {
+std::vector<std::string> LanguageCorpus::splits() const {
   std::vector<std::string> names;
   for (const auto& [name, stream] : splits_) names.push_back(name);
   return names;
 }
 
-std::vector<std::string> ByteCorpus::files() const {
+std::vector<std::string> LanguageCorpus::files() const {
   std::vector<std::string> names;
-  for (const MappedFile& file : files_) names.push_back(file.name());
+  for (const TextFile& file : files_) names.push_back(file.name());
   return names;
 }
 
-const ByteStream& ByteCorpus::split(const std::string& name) const {
+const TokenStream& LanguageCorpus::split(const std::string& name) const {
   const auto found = splits_.find(name);
   if (found != splits_.end()) return found->second;
   std::string all;
@@ -133,21 +146,36 @@ const ByteStream& ByteCorpus::split(const std::string& name) const {
                               all);
 }
 
-int64_t ByteCorpus::words(const std::string& split) const {
+/// A number that the maker of a set kept; 0: none.
+int64_t LanguageCorpus::noted(const std::string& key) const {
+  int64_t number = 0;
+  const auto& info = shards_->manifest().info;
+  if (const auto found = info.find(key); found != info.end())
+    std::from_chars(found->second.data(), found->second.data() + found->second.size(),
+                    number);
+  return number;
+}
+
+int64_t LanguageCorpus::bytes(const std::string& split) const {
+  return tokenizer_ ? noted("bytes_" + split) : this->split(split).size();
+}
+
+int64_t LanguageCorpus::unknown(const std::string& split) const {
+  return tokenizer_ ? noted("unknown_" + split) : 0;
+}
+
+int64_t LanguageCorpus::words(const std::string& split) const {
+  if (shards_) return noted("words_" + split);
   int64_t words = 0;
-  if (shards_) {
-    const auto& info = shards_->manifest().info;
-    if (const auto found = info.find("words_" + split); found != info.end())
-      std::from_chars(found->second.data(), found->second.data() + found->second.size(),
-                      words);
-    return words;
-  }
-  if (!counts_words_) return 0;
   for (const Bytes part : this->split(split).parts()) words += wikitext_words(part);
   return words;
 }
 
-uint64_t ByteCorpus::hash() const {
+uint64_t LanguageCorpus::hash() const {
+  if (tokenizer_) {
+    const std::string tokenizer = hash_text(tokenizer_->hash());
+    return fnv1a(bytes_of(tokenizer), shards_->hash());
+  }
   if (shards_) return shards_->hash();
   uint64_t hash = kFnv1aStart;
   for (const auto& [name, stream] : splits_) {

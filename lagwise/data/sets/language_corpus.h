@@ -1,0 +1,90 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lagwise/data/sets/shards.h"
+#include "lagwise/data/sets/text_file.h"
+#include "lagwise/data/text/tokenizer.h"
+
+namespace lagwise::data {
+
+inline constexpr const char* kTokenizerFile = "tokenizer.json";  ///< of a prepared set
+
+/// A stream of tokens: the bytes of parts of files one after another, or a shard.
+class TokenStream {
+ public:
+  TokenStream() = default;
+  explicit TokenStream(const Shard* shard) : shard_(shard) {}
+
+  void append(Bytes part);  ///< which must outlive this object
+
+  int64_t size() const { return shard_ ? shard_->tokens() : size_; }
+  /// Copies tokens [first, first + out.size()). std::out_of_range beyond the end.
+  void read(int64_t first, std::span<int64_t> out) const;
+  const std::vector<Bytes>& parts() const { return parts_; }
+
+ private:
+  const Shard* shard_ = nullptr;
+  std::vector<Bytes> parts_;
+  std::vector<int64_t> starts_;  // of the parts
+  int64_t size_ = 0;
+};
+
+/// Text by split, whatever it lies in:
+///
+///     a prepared set                    of `lagwise data language`: bytes, or the
+///                                       tokens of the tokenizer.json it holds
+///     wiki.{train,valid,test}.tokens    WikiText, or .raw; those that are there
+///     {train,valid,test}.txt            train and valid for sure; also .jsonl, .gz
+///     a file, or a folder of .txt,      one after another: the end is test, what
+///     .jsonl, or either with .gz        stands before it valid, the rest train
+class LanguageCorpus {
+ public:
+  /// `valid`, `test`: fractions, for a corpus without splits of its own. DataError for
+  /// what is missing, empty or damaged.
+  LanguageCorpus(const std::string& path, double valid, double test);
+  LanguageCorpus(const LanguageCorpus&) = delete;
+
+  bool has(const std::string& split) const { return splits_.contains(split); }
+  /// std::invalid_argument lists the splits there are.
+  const TokenStream& split(const std::string& name) const;
+  std::vector<std::string> splits() const;
+
+  /// The files it was read from; none for a prepared set.
+  std::vector<std::string> files() const;
+
+  /// What the tokens stand for; nullptr: bytes.
+  const Tokenizer* tokenizer() const { return tokenizer_.get(); }
+  int64_t vocabulary() const { return tokenizer_ ? tokenizer_->vocabulary() : 256; }
+
+  // Of the text of a split, whatever its tokens are; a raw text is read through.
+  int64_t bytes(const std::string& split) const;
+  int64_t words(const std::string& split) const;  ///< as WikiText counts them; 0: an
+                                                  ///<   older set does not say
+
+  /// How many of a split's tokens stand for something that is not in the vocabulary.
+  int64_t unknown(const std::string& split) const;
+
+  /// Over the bytes of each split: reads all of a corpus that is not prepared.
+  uint64_t hash() const;
+
+ private:
+  void open_set();
+  bool open_wikitext_files();
+  bool open_split_files();
+  void open_plain(double valid, double test);
+  void take_part(const std::string& split, int64_t begin, int64_t end);
+  int64_t noted(const std::string& key) const;
+
+  std::string path_;
+  std::unique_ptr<ShardSet> shards_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::vector<TextFile> files_;
+  std::map<std::string, TokenStream> splits_;
+};
+
+}  // namespace lagwise::data

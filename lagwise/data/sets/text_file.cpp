@@ -1,0 +1,58 @@
+#include "lagwise/data/sets/text_file.h"
+
+#include <nlohmann/json.hpp>
+
+#include "lagwise/core/errors.h"
+#include "lagwise/data/formats/gunzip.h"
+#include "lagwise/data/formats/json_lines.h"
+
+namespace lagwise::data {
+namespace {
+
+constexpr size_t kMostUnpackedBytes = size_t{16} << 30;
+
+// The programs that unpack what begins like this.
+struct Packed {
+  std::string_view start, program;
+};
+constexpr Packed kPacked[] = {{"PK\x03\x04", "unzip"},
+                              {"\xFD\x37zXZ", "unxz"},
+                              {"BZh", "bunzip2"},
+                              {"\x28\xB5\x2F\xFD", "unzstd"}};
+
+void check_unpacked(const std::string& file, Bytes bytes) {
+  for (const Packed& packed : kPacked)
+    if (text_of(bytes).starts_with(packed.start))
+      throw DataError(
+          file, 0,
+          "text; this is packed (" + std::string(packed.program) + " unpacks it)");
+}
+
+std::vector<uint8_t> texts_of_lines(const std::string& file, Bytes bytes) {
+  std::vector<uint8_t> texts;
+  JsonLines lines(file, bytes);
+  for (nlohmann::json row; lines.next(row);) {
+    const std::string text = lines.text(row, "text");
+    texts.insert(texts.end(), text.begin(), text.end());
+    if (!text.ends_with('\n')) texts.push_back('\n');
+  }
+  return texts;
+}
+
+}  // namespace
+
+TextFile::TextFile(const std::string& file) : mapped_(file) {
+  if (is_gzip(mapped_.bytes()))
+    made_ = gunzip(file, mapped_.bytes(), kMostUnpackedBytes), read_ = true;
+  check_unpacked(file, bytes());
+  if (file.ends_with(".jsonl") || file.ends_with(".jsonl.gz"))
+    made_ = texts_of_lines(file, bytes()), read_ = true;
+}
+
+bool is_text_name(const std::string& file) {
+  for (const char* ending : {".txt", ".txt.gz", ".jsonl", ".jsonl.gz"})
+    if (file.ends_with(ending)) return true;
+  return false;
+}
+
+}  // namespace lagwise::data

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lagwise/data/formats/mapped_file.h"
+
+namespace lagwise::data {
+
+/// A file of text: mapped as it is; one packed with gzip unpacked into memory; of
+/// .jsonl (or .jsonl.gz) the texts at "text" of its lines, each ended by a line break.
+/// DataError for a file packed otherwise, whose bytes are no text.
+class TextFile {
+ public:
+  explicit TextFile(const std::string& file);
+
+  const std::string& name() const { return mapped_.name(); }
+  Bytes bytes() const { return read_ ? Bytes(made_) : mapped_.bytes(); }
+
+ private:
+  MappedFile mapped_;
+  std::vector<uint8_t> made_;
+  bool read_ = false;  ///< `made_` is the text
+};
+
+/// Whether a file's name says that it is text of one of these kinds: .txt, .jsonl, or
+/// either with .gz.
+bool is_text_name(const std::string& file);
+
+}  // namespace lagwise::data
