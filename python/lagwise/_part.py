@@ -120,7 +120,7 @@ def _facts_while_traced(text: str) -> Dict[str, Any]:
 def _fake_part(text, parameters, inputs, names):
     about = _facts_while_traced(text)
     named = dict(zip(names, inputs))
-    like = parameters[0] if about["kind"] == "model" else inputs[0]
+    like = next(x for x in [*inputs, *parameters] if x.is_floating_point())
     return [like.new_empty(sizes) for sizes in _SIZES[about["kind"]](about, named)]
 
 
