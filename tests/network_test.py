@@ -58,9 +58,18 @@ def set_up():
         ip("-n", name, "addr", "add", f"{host}/24", "dev", line)
         for link in ("lo", line):
             ip("-n", name, "link", "set", link, "up")
-        subprocess.run(within(name, ["tc", "qdisc", "add", "dev", line, "root", "netem",
-                                     "delay", "20ms", "loss", "1%", "rate", "100mbit"]),
-                       check=True, capture_output=True)
+
+
+def make_slow():
+    """Whether the line could be made slow and lossy: it takes netem in the kernel."""
+    for name, line in zip(NAMES, LINES):
+        added = subprocess.run(
+            within(name, ["tc", "qdisc", "add", "dev", line, "root", "netem", "delay", "20ms",
+                          "loss", "1%", "rate", "100mbit"]), capture_output=True, text=True)
+        if added.returncode != 0:
+            print("not tried: a slow line; this kernel has no netem:", added.stderr.strip())
+            return False
+    return True
 
 
 def tear_down():
@@ -96,13 +105,13 @@ def finish(jobs, code):
         yield said
 
 
-def slow_line():
+def two_hosts(line):
     begin = time.monotonic()
     list(finish([start("slow", 0), start("slow", 1)], 0))
     assert tensors("slow-0") == tensors("alone")
     about = json.load(open("slow-0/run.json"))
     assert about["ranks"] == 2, about
-    print(f"20 ms, 1 % loss, 100 Mbit/s: the same bits, {time.monotonic() - begin:.1f} s")
+    print(f"{line}: the same bits, {time.monotonic() - begin:.1f} s")
 
 
 def cut_line():
@@ -163,7 +172,7 @@ try:
             recipe.write(RECIPE)
         subprocess.run([PROGRAM, "train", "small.toml", "--out", "alone"], check=True,
                        stdout=subprocess.DEVNULL)
-        slow_line()
+        two_hosts("20 ms, 1 % loss, 100 Mbit/s" if make_slow() else "a plain line")
         cut_line()
         wrong_port()
         two_jobs_on_a_port()

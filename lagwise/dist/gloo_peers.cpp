@@ -2,6 +2,7 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <glog/logging.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -310,6 +311,8 @@ int ProcessPeers::ranks_on_this_host() const {
 bool has_gloo() { return true; }
 
 std::unique_ptr<ProcessPeers> meet(const World& world, milliseconds timeout) {
+  // torch would print what we throw, and nothing below the program prints.
+  FLAGS_minloglevel = google::GLOG_FATAL;
   std::vector<int> everybody(size_t(world.size));
   std::iota(everybody.begin(), everybody.end(), 0);
   return std::make_unique<GlooPeers>(std::make_shared<Connections>(world, timeout),
