@@ -198,7 +198,7 @@ class Connections {
       int suspect = other;
       for (int hops = 0; hops < size; ++hops) {
         const std::string key = "waited/" + std::to_string(suspect);
-        for (int tries = 0; tries < 5 && !store->check({key}); ++tries)
+        for (int tries = 0; tries < 3 && !store->check({key}); ++tries)
           std::this_thread::sleep_for(milliseconds(100));
         if (!store->check({key})) break;
         const int next = std::stoi(text_of(store->get(key)));
