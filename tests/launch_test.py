@@ -193,6 +193,7 @@ def torchrun_variables():
     print("the variables of torchrun: the same bits")
 
 
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # more threads than cores
 with tempfile.TemporaryDirectory() as scratch:
     os.chdir(scratch)
     dice = random.Random(0)

@@ -58,9 +58,18 @@ def set_up():
         ip("-n", name, "addr", "add", f"{host}/24", "dev", line)
         for link in ("lo", line):
             ip("-n", name, "link", "set", link, "up")
-        subprocess.run(within(name, ["tc", "qdisc", "add", "dev", line, "root", "netem",
-                                     "delay", "20ms", "loss", "1%", "rate", "100mbit"]),
-                       check=True, capture_output=True)
+
+
+def make_slow():
+    """Whether the line could be made slow and lossy: it takes netem in the kernel."""
+    for name, line in zip(NAMES, LINES):
+        added = subprocess.run(
+            within(name, ["tc", "qdisc", "add", "dev", line, "root", "netem", "delay", "20ms",
+                          "loss", "1%", "rate", "100mbit"]), capture_output=True, text=True)
+        if added.returncode != 0:
+            print("not tried: a slow line; this kernel has no netem:", added.stderr.strip())
+            return False
+    return True
 
 
 def tear_down():
@@ -89,6 +98,14 @@ def steps_done(out):
         return 0
 
 
+def slowest_step(out):
+    """Seconds: slow is not lost, so a job waits for ten steps at least."""
+    seconds = [0]
+    for line in open(os.path.join(out, "metrics.jsonl")):
+        seconds.append(json.loads(line).get("seconds", seconds[-1]))
+    return max(after - before for before, after in zip(seconds, seconds[1:]))
+
+
 def finish(jobs, code):
     for job in jobs:
         said = job.communicate()[1].strip()
@@ -96,13 +113,13 @@ def finish(jobs, code):
         yield said
 
 
-def slow_line():
+def two_hosts(line):
     begin = time.monotonic()
     list(finish([start("slow", 0), start("slow", 1)], 0))
     assert tensors("slow-0") == tensors("alone")
     about = json.load(open("slow-0/run.json"))
     assert about["ranks"] == 2, about
-    print(f"20 ms, 1 % loss, 100 Mbit/s: the same bits, {time.monotonic() - begin:.1f} s")
+    print(f"{line}: the same bits, {time.monotonic() - begin:.1f} s")
 
 
 def cut_line():
@@ -114,7 +131,7 @@ def cut_line():
     at = time.monotonic()
     said = list(finish(jobs, 5))
     took = time.monotonic() - at
-    assert took < TIMEOUT + 5, took
+    assert took < max(TIMEOUT, 10 * slowest_step("cut-0")) + 5, took
     for rank, line in enumerate(said):
         assert f"lagwise: rank {1 - rank} (host " in line, line
         assert "was lost at step" in line and "newest checkpoint" in line, line
@@ -163,7 +180,7 @@ try:
             recipe.write(RECIPE)
         subprocess.run([PROGRAM, "train", "small.toml", "--out", "alone"], check=True,
                        stdout=subprocess.DEVNULL)
-        slow_line()
+        two_hosts("20 ms, 1 % loss, 100 Mbit/s" if make_slow() else "a plain line")
         cut_line()
         wrong_port()
         two_jobs_on_a_port()

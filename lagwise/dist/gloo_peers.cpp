@@ -2,6 +2,7 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <glog/logging.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -197,7 +198,7 @@ class Connections {
       int suspect = other;
       for (int hops = 0; hops < size; ++hops) {
         const std::string key = "waited/" + std::to_string(suspect);
-        for (int tries = 0; tries < 5 && !store->check({key}); ++tries)
+        for (int tries = 0; tries < 3 && !store->check({key}); ++tries)
           std::this_thread::sleep_for(milliseconds(100));
         if (!store->check({key})) break;
         const int next = std::stoi(text_of(store->get(key)));
@@ -310,6 +311,8 @@ int ProcessPeers::ranks_on_this_host() const {
 bool has_gloo() { return true; }
 
 std::unique_ptr<ProcessPeers> meet(const World& world, milliseconds timeout) {
+  // torch would print what we throw, and nothing below the program prints.
+  FLAGS_minloglevel = google::GLOG_FATAL;
   std::vector<int> everybody(size_t(world.size));
   std::iota(everybody.begin(), everybody.end(), 0);
   return std::make_unique<GlooPeers>(std::make_shared<Connections>(world, timeout),

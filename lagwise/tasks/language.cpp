@@ -15,6 +15,7 @@
 #include "lagwise/core/errors.h"
 #include "lagwise/data/sets/language_corpus.h"
 #include "lagwise/tasks/draws.h"
+#include "lagwise/tasks/leaf_stretches.h"
 #include "lagwise/tasks/taking.h"
 #include "lagwise/tasks/task.h"
 #include "lagwise/tasks/tokenizer_text.h"
@@ -72,12 +73,10 @@ class Language : public Task {
                                   std::to_string(text.size()) +
                                   (corpus_.tokenizer() ? " tokens" : " bytes") +
                                   " of the split train, got " + std::to_string(length));
-    std::vector<int64_t> starts;
-    for (int64_t row = rows.begin; row < rows.end; ++row) {
-      data::Dice dice = row_dice(seed_, step, micro_step, row);
-      starts.push_back(pick(dice, text.size() - length));
-    }
-    return windows(text, starts, length);
+    // Rows are functions of their step, so those of the next are known by now.
+    for (const int64_t next : starts(text, step + 1, micro_step, rows, length))
+      text.will_read(next, length + 1);
+    return windows(text, starts(text, step, micro_step, rows, length), length);
   }
 
   int64_t size(const std::string& split, int64_t length) const override {
@@ -156,6 +155,18 @@ class Language : public Task {
   }
 
   int64_t window(int64_t length) const { return length > 0 ? length : length_; }
+
+  std::vector<int64_t> starts(const data::TokenStream& text, int64_t step,
+                              int64_t micro_step, const Rows& rows,
+                              int64_t length) const {
+    const LeafStretches stretches(text.shard_ends(), rows, length);
+    std::vector<int64_t> starts;
+    for (int64_t row = rows.begin; row < rows.end; ++row) {
+      data::Dice dice = row_dice(seed_, step, micro_step, row);
+      starts.push_back(stretches.start(dice));
+    }
+    return starts;
+  }
 
   static double nats(const Loss& total) {
     return total.sum.item<double>() /

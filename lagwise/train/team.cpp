@@ -50,7 +50,7 @@ Team::Team(const TrainConfig& config, const ops::Peers* peers,
 }
 
 Rows Team::rows(int64_t leaf) const {
-  return {batch_ * leaf / leaves_, batch_ * (leaf + 1) / leaves_, leaf};
+  return {batch_ * leaf / leaves_, batch_ * (leaf + 1) / leaves_, leaf, leaves_};
 }
 
 Batch Team::part(const Batch& batch, int64_t patch) const {

@@ -22,8 +22,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLook(20);         // how often we look
-constexpr milliseconds kMayStop(1500);    // a process that is stopped longer is lost
-constexpr milliseconds kMayNotice(3000);  // the others notice a loss within this time
+constexpr milliseconds kMayStop(1000);    // a process that is stopped longer is lost
+constexpr milliseconds kMayNotice(2500);  // the others notice a loss within this time
 
 Variables variables_of(const LaunchPlan& plan, int local) {
   return {fmt::format("RANK={}", plan.first + local),

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -38,6 +39,14 @@ MappedFile::MappedFile(const std::string& file) : name_(file) {
   void* const memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, opened, 0);
   if (memory == MAP_FAILED) refuse(file);
   bytes_ = {static_cast<const uint8_t*>(memory), size};
+}
+
+void MappedFile::will_read(size_t first, size_t count) const {
+  if (first >= bytes_.size()) return;
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGE_SIZE));
+  const size_t begin = first / page * page;
+  const size_t end = std::min(bytes_.size(), first + count);
+  madvise(const_cast<uint8_t*>(bytes_.data()) + begin, end - begin, MADV_WILLNEED);
 }
 
 MappedFile::~MappedFile() {

@@ -21,6 +21,10 @@ class MappedFile {
   const std::string& name() const { return name_; }
   Bytes bytes() const { return bytes_; }
 
+  /// That bytes [first, first + count) will be looked at soon: the system fetches their
+  /// pages meanwhile. Beyond the end there is nothing to fetch.
+  void will_read(size_t first, size_t count) const;
+
  private:
   std::string name_;
   Bytes bytes_;

@@ -27,6 +27,15 @@ class TokenStream {
   void read(int64_t first, std::span<int64_t> out) const;
   const std::vector<Bytes>& parts() const { return parts_; }
 
+  /// Where each shard of a prepared set ends; else where the stream does.
+  std::vector<int64_t> shard_ends() const {
+    return shard_ ? shard_->ends() : std::vector<int64_t>{size_};
+  }
+  /// That these tokens will be read soon: those of a shard are fetched meanwhile.
+  void will_read(int64_t first, int64_t count) const {
+    if (shard_) shard_->will_read(first, count);
+  }
+
  private:
   const Shard* shard_ = nullptr;
   std::vector<Bytes> parts_;

@@ -1,5 +1,6 @@
 #include "lagwise/data/sets/shard.h"
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 
@@ -113,11 +114,32 @@ uint64_t Shard::start(int64_t sequence) const {
   return number_at(bytes_, table_ + 8 * static_cast<size_t>(sequence), 8);
 }
 
+void Shard::append(Shard next) {
+  if (next.vocabulary_ != vocabulary_)
+    throw std::invalid_argument(
+        "shard: expected the same vocabulary in all of a split");
+  more_sequences_ += next.sequences(), more_tokens_ += next.tokens();
+  more_.push_back(std::move(next));
+}
+
+std::vector<int64_t> Shard::ends() const {
+  std::vector<int64_t> ends = {tokens_};
+  for (const Shard& shard : more_) ends.push_back(ends.back() + shard.tokens());
+  return ends;
+}
+
 int64_t Shard::length(int64_t sequence) const {
-  if (sequence < 0 || sequence >= sequences_)
+  if (sequence < 0 || sequence >= sequences())
     throw std::out_of_range("shard: expected a sequence below " +
-                            std::to_string(sequences_) + ", got " +
+                            std::to_string(sequences()) + ", got " +
                             std::to_string(sequence));
+  if (sequence >= sequences_) {
+    sequence -= sequences_;
+    for (const Shard& shard : more_) {
+      if (sequence < shard.sequences()) return shard.length(sequence);
+      sequence -= shard.sequences();
+    }
+  }
   return static_cast<int64_t>(start(sequence + 1) - start(sequence));
 }
 
@@ -126,13 +148,47 @@ void Shard::read(int64_t sequence, int64_t first, std::span<int64_t> out) const 
   if (first < 0 || first > size || static_cast<int64_t>(out.size()) > size - first)
     throw std::out_of_range("shard: expected tokens within the sequence's " +
                             std::to_string(size));
-  read(static_cast<int64_t>(start(sequence)) + first, out);
+  if (sequence < sequences_)
+    return read_own(static_cast<int64_t>(start(sequence)) + first, out);
+  sequence -= sequences_;
+  for (const Shard& shard : more_) {
+    if (sequence < shard.sequences()) return shard.read(sequence, first, out);
+    sequence -= shard.sequences();
+  }
 }
 
 void Shard::read(int64_t first, std::span<int64_t> out) const {
-  if (first < 0 || first > tokens_ ||
-      static_cast<int64_t>(out.size()) > tokens_ - first)
-    throw std::out_of_range("shard: expected tokens within " + std::to_string(tokens_));
+  const auto count = static_cast<int64_t>(out.size());
+  if (first < 0 || first > tokens() || count > tokens() - first)
+    throw std::out_of_range("shard: expected tokens within " +
+                            std::to_string(tokens()));
+  const int64_t own = std::clamp<int64_t>(tokens_ - first, 0, count);
+  if (own > 0) read_own(first, out.first(static_cast<size_t>(own)));
+  out = out.subspan(static_cast<size_t>(own));
+  first = std::max<int64_t>(0, first - tokens_);
+  for (const Shard& shard : more_) {
+    const auto here = static_cast<size_t>(std::clamp<int64_t>(
+        shard.tokens() - first, 0, static_cast<int64_t>(out.size())));
+    if (here > 0) shard.read(first, out.first(here));
+    out = out.subspan(here);
+    first = std::max<int64_t>(0, first - shard.tokens());
+  }
+}
+
+void Shard::will_read(int64_t first, int64_t count) const {
+  const int64_t own = std::clamp<int64_t>(tokens_ - first, 0, count);
+  if (own > 0 && mapped_)
+    mapped_->will_read(kHeader + static_cast<size_t>(first) * width_,
+                       static_cast<size_t>(own) * width_);
+  count -= own, first = std::max<int64_t>(0, first - tokens_);
+  for (const Shard& shard : more_) {
+    const int64_t here = std::clamp<int64_t>(shard.tokens() - first, 0, count);
+    if (here > 0) shard.will_read(first, here);
+    count -= here, first = std::max<int64_t>(0, first - shard.tokens());
+  }
+}
+
+void Shard::read_own(int64_t first, std::span<int64_t> out) const {
   size_t at = kHeader + static_cast<size_t>(first) * width_;
   for (int64_t& token : out) {
     token = static_cast<int64_t>(number_at(bytes_, at, width_));

@@ -45,16 +45,23 @@ class ShardWriter {
   uint64_t hash_ = kFnv1aStart, bytes_ = 0;
 };
 
-/// A shard, opened. Structure is checked then (DataError); tokens when they are read.
+/// A shard, opened, or several that stand one behind another. Structure is checked then
+/// (DataError); tokens when they are read.
 class Shard {
  public:
   Shard(const std::string& file, int64_t vocabulary);
   /// Over bytes in memory, which must outlive this object.
   Shard(const std::string& name, Bytes bytes, int64_t vocabulary);
 
-  int64_t sequences() const { return sequences_; }
-  int64_t tokens() const { return tokens_; }
+  /// The sequences of `next`, of the same vocabulary, behind our own.
+  void append(Shard next);
+
+  int64_t sequences() const { return sequences_ + more_sequences_; }
+  int64_t tokens() const { return tokens_ + more_tokens_; }
   int64_t length(int64_t sequence) const;
+
+  /// Where each of the shards that were put together ends, in tokens.
+  std::vector<int64_t> ends() const;
 
   /// Copies tokens [first, first + out.size()) of a sequence. std::out_of_range
   /// beyond its end; DataError for a token outside the vocabulary.
@@ -63,18 +70,26 @@ class Shard {
   /// The same, as if all sequences were one.
   void read(int64_t first, std::span<int64_t> out) const;
 
-  uint64_t hash() const { return fnv1a(bytes_); }  ///< reads all of the file
+  /// That tokens [first, first + count), as if all sequences were one, will be read
+  /// soon: the system fetches them meanwhile, if they are not in memory.
+  void will_read(int64_t first, int64_t count) const;
+
+  // Of our own file, without those that were appended.
+  uint64_t hash() const { return fnv1a(bytes_); }  ///< reads all of it
   uint64_t bytes() const { return bytes_.size(); }
 
  private:
   void check();
   uint64_t start(int64_t sequence) const;
+  void read_own(int64_t first, std::span<int64_t> out) const;
 
   std::string name_;
   std::optional<MappedFile> mapped_;
   Bytes bytes_;
   int64_t vocabulary_, sequences_ = 0, tokens_ = 0;
   size_t width_ = 0, table_ = 0;
+  std::vector<Shard> more_;  // behind it
+  int64_t more_sequences_ = 0, more_tokens_ = 0;
 };
 
 }  // namespace lagwise::data

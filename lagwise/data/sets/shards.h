@@ -18,12 +18,17 @@ struct ShardManifest {
   std::map<std::string, std::string> info;  ///< what else the maker wants to keep
 };
 
-/// Writes a folder of tokenised sequences: one shard for each split and manifest.json,
-/// which is written last. So a set with a manifest is whole; one without is none.
+/// Writes a folder of tokenised sequences: shards for each split, train.bin, train.1.bin
+/// and so on, and manifest.json, which is written last. So a set with a manifest is whole;
+/// one without is none.
 class ShardSetWriter {
  public:
-  /// Makes the folder. A manifest of an earlier set goes first, for its shards will.
-  ShardSetWriter(const std::string& folder, ShardManifest manifest);
+  static constexpr uint64_t kShardBytes = uint64_t{1} << 30;
+
+  /// Makes the folder. A manifest of an earlier set goes first, for its shards will. A
+  /// shard that has more than `most_bytes` is full: the next sequence begins another.
+  ShardSetWriter(const std::string& folder, ShardManifest manifest,
+                 uint64_t most_bytes = kShardBytes);
   ~ShardSetWriter();
 
   /// `split`: letters, digits, "_", "-".
@@ -37,15 +42,20 @@ class ShardSetWriter {
  private:
   std::string folder_;
   ShardManifest manifest_;
-  std::map<std::string, std::unique_ptr<ShardWriter>> splits_;
+  uint64_t most_bytes_;
+  std::map<std::string, std::vector<std::unique_ptr<ShardWriter>>> splits_;
 };
 
-/// A folder of shards, opened: the manifest is checked, and each shard's structure,
-/// size and hash against it, which reads every byte once. DataError for what does not
-/// hold.
+/// A folder of shards, opened: the manifest is checked, and each shard's structure and
+/// size against it. DataError for what does not hold.
+///
+/// A split of up to `most_hashed` bytes is read once and held against its hashes, too.
+/// Those of a larger one were found when it was prepared, and are believed: to read
+/// terabytes before the first step, on every machine, helps nobody.
 class ShardSet {
  public:
-  explicit ShardSet(const std::string& folder);
+  static constexpr uint64_t kMostHashed = uint64_t{4} << 30;
+  explicit ShardSet(const std::string& folder, uint64_t most_hashed = kMostHashed);
 
   const ShardManifest& manifest() const { return manifest_; }
   std::vector<std::string> splits() const;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <stdexcept>
 
 #include "lagwise/data/testing_files.h"
@@ -46,6 +47,40 @@ TEST_F(Shards, ComeBack) {
   } catch (const std::invalid_argument& error) {
     EXPECT_THAT(error.what(), HasSubstr("it has train, valid"));
   }
+}
+
+TEST_F(Shards, OfOneSplitMayBeMany) {
+  constexpr uint64_t kFew = 20;  // bytes: a header, and one or two sequences
+  {
+    ShardSetWriter writer(folder, manifest, kFew);
+    for (const int32_t first : {0, 1, 2, 0, 1})
+      writer.add("train", std::vector<int32_t>{first, 1, 2});
+    writer.add("valid", std::vector<int32_t>{1});
+    writer.commit();
+  }
+  const ShardSet set(folder);
+  const Shard& train = set.split("train");
+  EXPECT_THAT(train.ends(), ElementsAre(3, 6, 9, 12, 15));
+  EXPECT_THAT(set.split("valid").ends(), ElementsAre(1));
+  EXPECT_EQ(train.sequences(), 5);
+  EXPECT_EQ(train.tokens(), 15);
+  std::vector<int64_t> across(7);
+  train.read(2, across);
+  EXPECT_THAT(across, ElementsAre(2, 1, 1, 2, 2, 1, 2));
+  std::vector<int64_t> one(2);
+  train.read(4, 0, one);
+  EXPECT_THAT(one, ElementsAre(1, 1));
+  EXPECT_EQ(train.length(3), 3);
+  EXPECT_THROW(train.length(5), std::out_of_range);
+  train.will_read(0, 15);  // changes nothing
+  EXPECT_EQ(ShardSet(folder).hash(), set.hash());
+
+  // Damage is found in any of them, unless they are too large to be read for that.
+  std::string bytes = contents(folder + "/train.3.bin");
+  bytes[16] ^= 1;
+  std::ofstream(folder + "/train.3.bin") << bytes;
+  EXPECT_THAT(complaint(), HasSubstr("train.3.bin: expected the hash"));
+  EXPECT_NO_THROW(ShardSet(folder, 10));
 }
 
 TEST_F(Shards, AreKnownByTheirHash) {
