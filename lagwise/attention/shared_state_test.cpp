@@ -8,9 +8,11 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <atomic>
+#include <span>
 
 #include "lagwise/dist/thread_peers.h"
 #include "lagwise/ops/peer_rows.h"
+#include "lagwise/ops/recompute.h"
 
 namespace lagwise {
 namespace {
@@ -178,7 +180,8 @@ Tensor in_one_unit(const Tensor& x, const Tensor& m, const Tensor& largest) {
                                        : at::IntArrayRef({m.size(0), m.size(1), 1}));
 }
 
-void expect_split_equals_whole(const Problem& whole, const Shards& shards) {
+void expect_split_equals_whole(const Problem& whole, const Shards& shards,
+                               bool recompute = false) {
   const int64_t n = whole.q.size(2);
   const int size = static_cast<int>(shards.size());
   const Tensor weight = random({kBatch, kHeads, n, kValues});
@@ -189,6 +192,7 @@ void expect_split_equals_whole(const Problem& whole, const Shards& shards) {
       weight, true);
   std::vector<Outcome> got(shards.size());
   run_together(size, [&](const ThreadPeers& peers) {
+    const ops::WithRecompute less(recompute);
     const int rank = peers.rank();
     const int64_t from = ops::rows_to(shards, rank),
                   to = ops::rows_to(shards, rank + 1);
@@ -244,6 +248,17 @@ TEST(SharedState, ShardsOfManyChunksEqualTheWhole) {
     SCOPED_TRACE(kind.name);
     expect_split_equals_whole(problem(kind, true, 300, false), {101, 37, 162});
   }
+}
+
+/// With features computed anew in the backward pass.
+TEST(SharedState, KeepingLessIsTheSame) {
+  for (const bool causal : {true, false})
+    for (const Kind& kind : causal ? std::span<const Kind>(kCausal) : kFull) {
+      SCOPED_TRACE(kind.name);
+      for (const bool ragged : {false, true})
+        expect_split_equals_whole(problem(kind, causal, 13, ragged), {5, 0, 8},
+                                  /*recompute=*/true);
+    }
 }
 
 /// A later key never reaches an earlier row, not even as the unit of a state.
