@@ -8,6 +8,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <atomic>
+#include <cmath>
 #include <span>
 
 #include "lagwise/dist/thread_peers.h"
