@@ -198,11 +198,12 @@ Fading fading_of(const Tensor& k, const LinearOptions& options) {
                              ? at::where(place.lt(count), options.log_decay,
                                          at::zeros({}, options.log_decay.options()))
                              : options.log_decay;
-    const Tensor next =
-        at::cat({gates.slice(2, 1), at::zeros_like(gates.slice(2, 0, 1))}, 2);
-    const Tensor rows = next.flip({2}).cumsum(2).flip({2}).unsqueeze(3);
+    const Tensor sums = gates.flip({2}).cumsum(2).flip({2});  // l_j + .. + l_(n-1)
+    const Tensor first = sums.slice(2, 0, 1);                 // no row, if n = 0
+    const Tensor rows =
+        at::cat({sums.slice(2, 1), at::zeros_like(first)}, 2).unsqueeze(3);
     fading.rows = fading.rows.defined() ? fading.rows + rows : rows;
-    fading.all = fading.all + gates.sum(2, /*keepdim=*/true);
+    fading.all = fading.all + first.sum(2, /*keepdim=*/true);
   }
   return fading;
 }

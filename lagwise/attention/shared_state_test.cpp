@@ -262,6 +262,37 @@ TEST(SharedState, KeepingLessIsTheSame) {
     }
 }
 
+TEST(SharedState, HasTheSameBitsForAnyNumberOfThreads) {
+  const int before = at::get_num_threads();
+  const Shards shards = {1700, 2300};
+  for (const Kind& kind : kCausal) {
+    const std::string name = kind.name;
+    if (name != "gates and decay" && name != "delta, gates, decay") continue;
+    SCOPED_TRACE(name);
+    const Problem whole = problem(kind, true, 4000, false);
+    std::vector<Outcome> want(2);
+    for (const int threads : {1, 2, 4})
+      run_together(2, [&](const ThreadPeers& peers) {
+        at::set_num_threads(threads);
+        const int rank = peers.rank();
+        Problem x =
+            whole.part(ops::rows_to(shards, rank), ops::rows_to(shards, rank + 1));
+        const Outcome got =
+            outcome(x, linear_attention_together(peers, x.q, x.k, x.v, x.options),
+                    at::ones_like(x.v), false);
+        Outcome& first = want[static_cast<size_t>(rank)];
+        if (threads == 1) first = got;
+        EXPECT_TRUE(got.out.equal(first.out)) << threads;
+        for (size_t i = 0; i < got.by_row.size(); ++i)
+          EXPECT_TRUE(got.by_row[i].equal(first.by_row[i])) << threads << " " << i;
+        if (got.decay.defined()) {
+          EXPECT_TRUE(got.decay.equal(first.decay)) << threads;
+        }
+      });
+  }
+  at::set_num_threads(before);
+}
+
 /// A later key never reaches an earlier row, not even as the unit of a state.
 TEST(SharedState, NothingAheadIsSeenEvenIfItIsInfinite) {
   Problem x = problem({"scale", set_scale}, true, 12, false);
