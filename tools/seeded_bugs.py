@@ -32,6 +32,7 @@ ROTATE = "lagwise/kernels/rotate.cpp"
 EXACT = "lagwise/kernels/exact_attention.cpp"
 EXACT_TILE = "lagwise/kernels/exact_tile-inl.h"
 EXACT_GRADIENT = "lagwise/kernels/exact_gradient.cpp"
+SHARED_STATE = "lagwise/attention/shared_state.cpp"
 
 
 class Bug(NamedTuple):
@@ -171,6 +172,15 @@ BUGS = [
     Bug("feed-forward: what is computed anew is that of the last block", "ops",
         "lagwise/ops/feed_forward.cpp",
         "of_g.keep(count * inner, spare.get());", "of_g.keep(0, spare.get());"),
+    Bug("ranks: the unit of a state looks ahead", "ops", SHARED_STATE,
+        "all.largest.push_back(u);", "all.largest.push_back(next);"),
+    Bug("ranks: a row fades once too often before the next shard", "ops", SHARED_STATE,
+        "(count - 1 - place)", "(count - place)"),
+    Bug("ranks: the gradient of a factor misses the denominator", "ops", SHARED_STATE,
+        ": of_z.size(2) > 0 ? of_s + of_z", ": of_z.size(2) > 0 ? of_s"),
+    Bug("ranks: gradients of gathered rows are those of rank 0", "ops",
+        "lagwise/ops/peer_rows.cpp",
+        "  for (size_t p = 1; p < given.size(); ++p) sum += given[p];\n", ""),
 ]
 
 # What each program is made of: folders of sources, its tests, what it links.
@@ -179,12 +189,14 @@ PROGRAMS = {
     "kernels": (["lagwise/core/*.cpp", "lagwise/kernels/*.cpp"],
                 ["lagwise/kernels/*_test.cpp"], []),
     "ops": (["lagwise/core/*.cpp", "lagwise/kernels/*.cpp", "lagwise/ops/**/*.cpp",
-             "bench/torch_linear.cpp"],
+             "lagwise/attention/shared_state.cpp", "bench/torch_linear.cpp"],
             ["lagwise/ops/linear/linear_attention_test.cpp",
              "lagwise/ops/linear/linear_attention_gradient_test.cpp",
              "lagwise/ops/linear/linear_attention_contract_test.cpp",
              "lagwise/ops/exact/exact_attention_test.cpp",
-             "lagwise/ops/dense_test.cpp"], TORCH),
+             "lagwise/ops/dense_test.cpp",
+             "lagwise/ops/peer_rows_test.cpp",
+             "lagwise/attention/shared_state_test.cpp"], TORCH),
 }
 # One SIMD target is enough here, and compiles in a third of the time.
 FLAGS = ["-std=c++20", "-O1", "-march=native", "-DHWY_COMPILE_ONLY_STATIC"]

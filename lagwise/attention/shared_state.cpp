@@ -13,12 +13,15 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <limits>
 #include <stdexcept>
 
 #include "lagwise/ops/feature_map.h"
 #include "lagwise/ops/peer_rows.h"
+#include "lagwise/ops/precision.h"
+#include "lagwise/ops/recompute.h"
 #include "lagwise/ops/torch/graph_step.h"
 
 namespace lagwise {
@@ -195,11 +198,12 @@ Fading fading_of(const Tensor& k, const LinearOptions& options) {
                              ? at::where(place.lt(count), options.log_decay,
                                          at::zeros({}, options.log_decay.options()))
                              : options.log_decay;
-    const Tensor next =
-        at::cat({gates.slice(2, 1), at::zeros_like(gates.slice(2, 0, 1))}, 2);
-    const Tensor rows = next.flip({2}).cumsum(2).flip({2}).unsqueeze(3);
+    const Tensor sums = gates.flip({2}).cumsum(2).flip({2});  // l_j + .. + l_(n-1)
+    const Tensor first = sums.slice(2, 0, 1);                 // no row, if n = 0
+    const Tensor rows =
+        at::cat({sums.slice(2, 1), at::zeros_like(first)}, 2).unsqueeze(3);
     fading.rows = fading.rows.defined() ? fading.rows + rows : rows;
-    fading.all = fading.all + gates.sum(2, /*keepdim=*/true);
+    fading.all = fading.all + first.sum(2, /*keepdim=*/true);
   }
   return fading;
 }
@@ -214,25 +218,70 @@ LinearOptions without_order(LinearOptions options) {
   return options;
 }
 
+/// Keys and values whose state is asked for.
+struct Absorbing {
+  Tensor k, v;
+  Tensor fading;  ///< as in Fading::rows; undefined: nothing fades
+  LinearOptions options;
+
+  /// All that have a gradient and are there.
+  std::vector<Tensor*> tensors() {
+    std::vector<Tensor*> all;
+    for (Tensor* x : {&k, &v, &fading, &options.k_norm, &options.log_scale})
+      if (x->defined()) all.push_back(x);
+    return all;
+  }
+};
+
 /// What the rows leave in a state that was empty before: sum_j e^(fading of j) k_j v_j^T.
 /// Full attention without queries does that, of keys that are faded beforehand.
-LinearState absorbed(const Tensor& k, const Tensor& v, const Tensor& fading,
-                     const LinearOptions& given) {
-  LinearOptions options = without_order(given);
-  Tensor keys = k;
-  if (fading.defined()) {
-    const Tensor left = fading.exp();
-    keys = ops::feature_map(k, given.feature_map) * left;
-    if (given.k_norm.defined())
-      options.k_norm = ops::feature_map(given.k_norm, given.feature_map) * left;
+LinearState absorb(const Absorbing& given) {
+  LinearOptions options = without_order(given.options);
+  const std::string map = options.feature_map;
+  Tensor keys = given.k;
+  if (given.fading.defined()) {
+    const Tensor left = given.fading.exp();
+    keys = ops::feature_map(keys, map) * left;
+    if (options.k_norm.defined())
+      options.k_norm = ops::feature_map(options.k_norm, map) * left;
     options.feature_map = "none";
   }
   options.q_norm = none_of(options.k_norm);
-  if (given.lengths.defined()) {
-    options.key_lengths = given.lengths;
-    options.lengths = at::zeros_like(given.lengths);
+  if (options.lengths.defined()) {
+    options.key_lengths = options.lengths;
+    options.lengths = at::zeros_like(options.lengths);
   }
-  return ops::linear_attention_stateful(none_of(keys), keys, v, {}, options).state;
+  return ops::linear_attention_stateful(none_of(keys), keys, given.v, {}, options)
+      .state;
+}
+
+/// The same, keeping its inputs alone: the faded features, as large as all keys, are
+/// computed anew in the backward pass.
+LinearState absorb_anew(Absorbing given) {
+  given.options = without_order(given.options);
+  given.options.q_norm = Tensor();
+  std::vector<Tensor> inputs;
+  for (Tensor* x : given.tensors()) inputs.push_back(*x), *x = x->detach();
+  const LinearState state = absorb(given);
+  const auto backward = [given, precision = ops::precision()](std::vector<Tensor> d) {
+    const ops::WithPrecision as_before(precision);
+    Absorbing again = given;
+    std::vector<Tensor> leaves;
+    for (Tensor* x : again.tensors())
+      leaves.push_back(*x = x->detach().requires_grad_(true));
+    const at::AutoGradMode on(true);
+    const LinearState same = absorb(again);
+    return torch::autograd::grad({same.s, same.z}, leaves, {d[0], d[1]},
+                                 /*retain_graph=*/false, /*create_graph=*/false,
+                                 /*allow_unused=*/true);
+  };
+  const auto results =
+      ops::graph_step("linear_state", inputs, {state.s, state.z}, backward);
+  return {results[0], results[1], state.m};
+}
+
+LinearState absorbed(const Absorbing& given) {
+  return ops::recomputes() ? absorb_anew(given) : absorb(given);
 }
 
 // ---- the three kinds of attention
@@ -240,7 +289,7 @@ LinearState absorbed(const Tensor& k, const Tensor& v, const Tensor& fading,
 LinearResult attend_causally(const Peers& peers, const Tensor& q, const Tensor& k,
                              const Tensor& v, const LinearOptions& options) {
   const Fading fading = fading_of(k, options);
-  const RankMap mine{absorbed(k, v, fading.rows, options), fading.all, {}};
+  const RankMap mine{absorbed({k, v, fading.rows, options}), fading.all, {}};
   return ops::linear_attention_stateful(q, k, v, state_before(peers, mine), options);
 }
 
@@ -278,7 +327,7 @@ LinearState state_of_all(const Peers& peers, const LinearState& own) {
 
 LinearResult attend_fully(const Peers& peers, const Tensor& q, const Tensor& k,
                           const Tensor& v, const LinearOptions& given) {
-  const LinearState all = state_of_all(peers, absorbed(k, v, {}, given));
+  const LinearState all = state_of_all(peers, absorbed({k, v, {}, given}));
   LinearOptions options = without_order(given);
   options.k_norm = none_of(given.k_norm), options.log_scale = none_of(given.log_scale);
   if (given.lengths.defined()) options.key_lengths = at::zeros_like(given.lengths);

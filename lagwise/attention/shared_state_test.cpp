@@ -8,9 +8,12 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <atomic>
+#include <cmath>
+#include <span>
 
 #include "lagwise/dist/thread_peers.h"
 #include "lagwise/ops/peer_rows.h"
+#include "lagwise/ops/recompute.h"
 
 namespace lagwise {
 namespace {
@@ -178,7 +181,8 @@ Tensor in_one_unit(const Tensor& x, const Tensor& m, const Tensor& largest) {
                                        : at::IntArrayRef({m.size(0), m.size(1), 1}));
 }
 
-void expect_split_equals_whole(const Problem& whole, const Shards& shards) {
+void expect_split_equals_whole(const Problem& whole, const Shards& shards,
+                               bool recompute = false) {
   const int64_t n = whole.q.size(2);
   const int size = static_cast<int>(shards.size());
   const Tensor weight = random({kBatch, kHeads, n, kValues});
@@ -189,6 +193,7 @@ void expect_split_equals_whole(const Problem& whole, const Shards& shards) {
       weight, true);
   std::vector<Outcome> got(shards.size());
   run_together(size, [&](const ThreadPeers& peers) {
+    const ops::WithRecompute less(recompute);
     const int rank = peers.rank();
     const int64_t from = ops::rows_to(shards, rank),
                   to = ops::rows_to(shards, rank + 1);
@@ -244,6 +249,48 @@ TEST(SharedState, ShardsOfManyChunksEqualTheWhole) {
     SCOPED_TRACE(kind.name);
     expect_split_equals_whole(problem(kind, true, 300, false), {101, 37, 162});
   }
+}
+
+/// With features computed anew in the backward pass.
+TEST(SharedState, KeepingLessIsTheSame) {
+  for (const bool causal : {true, false})
+    for (const Kind& kind : causal ? std::span<const Kind>(kCausal) : kFull) {
+      SCOPED_TRACE(kind.name);
+      for (const bool ragged : {false, true})
+        expect_split_equals_whole(problem(kind, causal, 13, ragged), {5, 0, 8},
+                                  /*recompute=*/true);
+    }
+}
+
+TEST(SharedState, HasTheSameBitsForAnyNumberOfThreads) {
+  const int before = at::get_num_threads();
+  const Shards shards = {1700, 2300};
+  for (const Kind& kind : kCausal) {
+    const std::string name = kind.name;
+    if (name != "gates and decay" && name != "delta, gates, decay") continue;
+    SCOPED_TRACE(name);
+    const Problem whole = problem(kind, true, 4000, false);
+    std::vector<Outcome> want(2);
+    for (const int threads : {1, 2, 4})
+      run_together(2, [&](const ThreadPeers& peers) {
+        at::set_num_threads(threads);
+        const int rank = peers.rank();
+        Problem x =
+            whole.part(ops::rows_to(shards, rank), ops::rows_to(shards, rank + 1));
+        const Outcome got =
+            outcome(x, linear_attention_together(peers, x.q, x.k, x.v, x.options),
+                    at::ones_like(x.v), false);
+        Outcome& first = want[static_cast<size_t>(rank)];
+        if (threads == 1) first = got;
+        EXPECT_TRUE(got.out.equal(first.out)) << threads;
+        for (size_t i = 0; i < got.by_row.size(); ++i)
+          EXPECT_TRUE(got.by_row[i].equal(first.by_row[i])) << threads << " " << i;
+        if (got.decay.defined()) {
+          EXPECT_TRUE(got.decay.equal(first.decay)) << threads;
+        }
+      });
+  }
+  at::set_num_threads(before);
 }
 
 /// A later key never reaches an earlier row, not even as the unit of a state.

@@ -4,6 +4,7 @@
 #include <ATen/ops/full_like.h>
 
 #include <stdexcept>
+#include <string>
 
 namespace lagwise {
 

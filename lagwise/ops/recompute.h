@@ -4,7 +4,7 @@ namespace lagwise::ops {
 
 /// Whether operators which the calling thread records from now on keep less for their
 /// backward pass than they have, and compute it anew there: less memory for more time.
-/// So far feed_forward does.
+/// feed_forward does, and linear attention over ranks (attention/shared_state.h).
 bool recomputes();
 
 /// Sets it while it lives.

@@ -3,6 +3,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
