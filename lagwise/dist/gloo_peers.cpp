@@ -130,7 +130,8 @@ class Connections {
     options.port = static_cast<uint16_t>(world_.port);
     options.isServer = world_.rank == 0 && !world_.agent_store;
     options.waitWorkers = false;
-    options.timeout = timeout_;
+    options.timeout =
+        std::chrono::ceil<std::chrono::seconds>(timeout_);  // it counts them
     const std::string place = world_.address + ":" + std::to_string(world_.port);
     try {
       tcp_ = c10::make_intrusive<c10d::TCPStore>(world_.address, options);

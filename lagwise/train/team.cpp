@@ -12,7 +12,7 @@
 namespace lagwise {
 namespace {
 
-void refuse(const std::string& key, const std::string& expected, int64_t got) {
+void refuse_number(const std::string& key, const std::string& expected, int64_t got) {
   throw std::invalid_argument(key + ": expected " + expected + ", got " +
                               std::to_string(got));
 }
@@ -27,20 +27,22 @@ Team::Team(const TrainConfig& config, const ops::Peers* peers,
       leaves_(config.leaves),
       batch_(config.batch) {
   if (!dist::is_power_of_two(leaves_))
-    refuse("train.leaves", "a power of two", leaves_);
+    refuse_number("train.leaves", "a power of two", leaves_);
   if (leaves_ > batch_)
-    refuse("train.leaves", "at most train.batch = " + std::to_string(batch_), leaves_);
+    refuse_number("train.leaves", "at most train.batch = " + std::to_string(batch_),
+                  leaves_);
   if (!dist::is_power_of_two(width_))
-    refuse("train.sequence_ranks", "a power of two", width_);
+    refuse_number("train.sequence_ranks", "a power of two", width_);
   if (size() % width_ != 0)
-    refuse("train.sequence_ranks",
-           "a divisor of the number of processes, " + std::to_string(size()), width_);
+    refuse_number("train.sequence_ranks",
+                  "a divisor of the number of processes, " + std::to_string(size()),
+                  width_);
   if (leaves_ % groups() != 0)
-    refuse("train.leaves",
-           "a multiple of " + std::to_string(groups()) + ", since " +
-               std::to_string(groups()) + (width_ > 1 ? " groups of" : "") +
-               " processes share out a batch",
-           leaves_);
+    refuse_number("train.leaves",
+                  "a multiple of " + std::to_string(groups()) + ", since " +
+                      std::to_string(groups()) + (width_ > 1 ? " groups of" : "") +
+                      " processes share out a batch",
+                  leaves_);
   if (width_ > 1 && (columns_ == nullptr || columns_->size() != width_))
     throw std::invalid_argument("train.sequence_ranks: expected a group of " +
                                 std::to_string(width_) + " processes");

@@ -126,7 +126,7 @@ TEST_F(Shards, RefuseAManifestThatDoesNotHold) {
   };
   EXPECT_EQ(with("made here", "there"), "(no error)");
   EXPECT_THAT(with("lagwise shards", "other"), HasSubstr("format 'lagwise shards'"));
-  EXPECT_THAT(with("\"version\": 1", "\"version\": 2"), HasSubstr("version 1"));
+  EXPECT_THAT(with("\"version\": 1", "\"version\": 3"), HasSubstr("version 1"));
   EXPECT_THAT(with("\"vocabulary\": 3", "\"vocabulary\": 0"),
               HasSubstr("a vocabulary of"));
   EXPECT_THAT(with("\"vocabulary\": 3", "\"vocabulary\": 4"),
