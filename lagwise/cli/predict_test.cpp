@@ -114,7 +114,7 @@ TEST_F(Predict, SaysWhatIsWrongInOneLine) {
   EXPECT_THAT(
       complaint({folder / "odd.csv"}, 3),
       HasSubstr("odd.csv, row 1, byte 0: expected a header with a column named"));
-  put(folder / "l.txt", std::string(100, 'a'));
+  put(folder / "l.txt", std::string(1000, 'a'));
   std::filesystem::remove_all(folder / "run");
   train("language", folder / "l.txt", 1);
   EXPECT_THAT(complaint({folder / "l.txt"}, 2),

@@ -104,7 +104,8 @@ class Language : public Task {
   ///                      as a word, as is usual for WikiText
   ///
   /// Where words are not in the vocabulary, both are too low: guessing <unk> is
-  /// easier than guessing the word. `unknown tokens` says what part that concerns.
+  /// easier than guessing the word. `unknown tokens` says what part that concerns, with
+  /// those that the text itself has as <unk>, as WikiText does.
   std::map<std::string, double> more(const std::string& split,
                                      const Loss& total) const override {
     const auto tokens = static_cast<double>(corpus_.split(split).size());

@@ -42,7 +42,7 @@ TEST(Tasks, TellTheirOptionsWithoutData) {
     return list;
   };
   EXPECT_EQ(keys("harmonise"), " transpose");
-  EXPECT_EQ(keys("images"), " patch colour valid");
+  EXPECT_EQ(keys("images"), " patch colour valid test size");
   EXPECT_EQ(keys("language"), " valid test");
   EXPECT_EQ(keys("listops"),
             " train valid test longer_than shorter_than max_depth max_args");

@@ -77,6 +77,7 @@ NewFolder::NewFolder(std::string folder) : folder_(std::move(folder)) {
   if (fs::exists(there) && !ours)
     throw std::invalid_argument(
         "expected a new or empty folder, or an earlier set, got " + folder_);
+  failed.clear();  // that nothing is there is no failure
   const fs::path parent = fs::path(folder_).parent_path();
   if (!parent.empty()) fs::create_directories(parent, failed);
   check(failed, folder_);

@@ -18,6 +18,19 @@ struct NewFolderTest : ::testing::Test {
   const std::string name = folder / "a/set";
 };
 
+TEST(NewFolder, MayHaveANameWithoutASlash) {
+  const TempFolder folder;
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  {
+    NewFolder made("set");
+    put(made.path() + "/a", "x");
+    made.commit();
+  }
+  std::filesystem::current_path(before);
+  EXPECT_EQ(contents(folder / "set/a"), "x");
+}
+
 TEST_F(NewFolderTest, AppearsOnceItIsCommitted) {
   NewFolder made(name + "/");
   put(made.path() + "/x", "1");
