@@ -144,6 +144,8 @@ TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
 }
 TORCH_LIBRARY_IMPL(lagwise, Autograd, m) {
   m.impl("feature_map", CppFunction::makeFromBoxedFunction<differentiate<kPair>>());
+  m.impl("_feature_map_backward",
+         CppFunction::makeFromBoxedFunction<refuse_second<kPair>>());
 }
 
 }  // namespace lagwise::ops

@@ -108,6 +108,8 @@ TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
 }
 TORCH_LIBRARY_IMPL(lagwise, Autograd, m) {
   m.impl("_rms_norm", CppFunction::makeFromBoxedFunction<differentiate<kPair>>());
+  m.impl("_rms_norm_backward",
+         CppFunction::makeFromBoxedFunction<refuse_second<kPair>>());
 }
 
 }  // namespace lagwise::ops

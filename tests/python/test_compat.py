@@ -97,8 +97,8 @@ def test_directions_are_orthogonal_and_drawn_anew():
     assert not torch.equal(before, attend.projection_matrix)
 
 
-def test_alibi_and_rotary_of_x_transformers():
-    """Whole attention layers of x-transformers, with ours between the projections."""
+def test_alibi_in_a_layer_of_x_transformers():
+    """A whole attention layer of x-transformers, with ours between its projections."""
     package = pytest.importorskip("x_transformers.x_transformers", reason="x-transformers is not installed")
     import lagwise
     layer = package.Attention(dim=24, heads=4, dim_head=6, causal=True).double().eval()
@@ -112,4 +112,4 @@ def test_alibi_and_rotary_of_x_transformers():
     q, k, v = (f(x).unflatten(2, (4, 6)).transpose(1, 2) for f in (layer.to_q, layer.to_k, layer.to_v))
     attend = lagwise.ExactAttention(4, 6, encoding="alibi").double()
     got = layer.to_out(attend(q, k, v).transpose(1, 2).flatten(2))
-    torch.testing.assert_close(got, expected, rtol=1e-6, atol=1e-8)
+    torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-6)  # its softmax is in f32

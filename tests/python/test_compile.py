@@ -62,7 +62,8 @@ def outcome(block, call, n):
 
 
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
-def test_a_compiled_block_equals_eager_at_every_length(block, backend):
+def test_a_compiled_block_equals_eager_at_every_length(block, backend, tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     counter = CompileCounterWithBackend(backend)
     compiled = torch.compile(block, fullgraph=True, dynamic=True, backend=counter)
     for n in LENGTHS:
@@ -108,7 +109,7 @@ def test_writing_token_by_token_is_compiled_once():
         return lagwise.ops.exact_attention_step(q, k, v)
 
     compiled, counter = counted(look_back)
-    for n in (3, 4, 5, 9):
+    for n in (5, 6, 7, 9):  # no other size is one of these
         call = torch.randn(1, 2, 4), torch.randn(1, 2, n, 4), torch.randn(1, 2, n, 3)
         torch.testing.assert_close(compiled(*call), look_back(*call))
     assert counter.frame_count == 1

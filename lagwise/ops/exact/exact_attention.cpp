@@ -135,6 +135,8 @@ TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
 TORCH_LIBRARY_IMPL(lagwise, Autograd, m) {
   m.impl("_exact_attention",
          CppFunction::makeFromBoxedFunction<differentiate<kPair>>());
+  m.impl("_exact_attention_backward",
+         CppFunction::makeFromBoxedFunction<refuse_second<kPair>>());
 }
 
 }  // namespace lagwise::ops

@@ -248,6 +248,8 @@ TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
 }
 TORCH_LIBRARY_IMPL(lagwise, Autograd, m) {
   m.impl("_linear_attention", CppFunction::makeFromBoxedFunction<forward_autograd>());
+  m.impl("_linear_attention_backward",
+         CppFunction::makeFromBoxedFunction<refuse_second<kPair>>());
 }
 
 }  // namespace lagwise::ops

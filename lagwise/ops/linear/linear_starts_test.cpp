@@ -1,5 +1,6 @@
 // Padding on the left: a batch whose rows begin at `starts` is the same attention as each
-// sequence on its own, bit for bit, forwards and backwards.
+// sequence on its own: bit for bit forwards, and but for the order of sums backwards, where
+// few heads take other passes than many.
 
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
@@ -105,7 +106,10 @@ TEST_P(LeftPadding, EqualsEachSequenceAlone) {
       if (got[i].name == "ddecay") continue;  // a sum over sequences: below
       const at::Tensor row = got[i].value.narrow(0, b, 1);
       const bool state = row.size(2) != kRoom;
-      EXPECT_TRUE((state ? row : row.slice(2, at.begin, at.end)).equal(want[i].value));
+      const at::Tensor real = state ? row : row.slice(2, at.begin, at.end);
+      const bool gradient = got[i].name[0] == 'd';
+      EXPECT_LE(testing::distance(real, want[i].value),
+                gradient ? 1e-12 * testing::largest(want[i].value) + 1e-13 : 0);
       if (state) continue;
       EXPECT_FALSE(row.slice(2, 0, at.begin).ne(0).any().item<bool>());
       EXPECT_FALSE(row.slice(2, at.end).ne(0).any().item<bool>());

@@ -4,7 +4,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/conj.h>
+#include <ATen/ops/conj_physical.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/exp.h>
 #include <ATen/ops/fft_irfft.h>
@@ -188,10 +188,10 @@ void head_gradient(const ToeplitzHead& head, const Tensor& all, const Tensor& dq
     const Tensor keys = head.spectra(head.k, head.w, from, to);
     const Tensor rows = head.spectra(head.q, g, from, to);
     dq.slice(1, from, to).copy_((head.back(keys * head.spectrum, n) * g).sum(1).t());
-    const Tensor z = head.back(rows * at::conj(head.spectrum), m);
+    const Tensor z = head.back(rows * at::conj_physical(head.spectrum), m);
     dk.slice(1, from, to).copy_((z * head.w).sum(1).t());
     dw += (z * head.k.slice(0, from, to).unsqueeze(1)).sum(0);
-    power += (rows * at::conj(keys)).sum(at::IntArrayRef({0, 1}));
+    power += (rows * at::conj_physical(keys)).sum(at::IntArrayRef({0, 1}));
   }
   const Tensor lag = at::fft_irfft(power, head.length);
   d_bias.copy_(at::cat({lag.slice(0, head.length - (m - 1)), lag.slice(0, 0, n)}));
@@ -274,6 +274,8 @@ TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
 TORCH_LIBRARY_IMPL(lagwise, Autograd, m) {
   m.impl("_toeplitz_linear",
          CppFunction::makeFromBoxedFunction<differentiate<kPair>>());
+  m.impl("_toeplitz_linear_backward",
+         CppFunction::makeFromBoxedFunction<refuse_second<kPair>>());
 }
 
 }  // namespace lagwise::ops

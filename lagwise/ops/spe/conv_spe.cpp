@@ -112,6 +112,8 @@ TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
 }
 TORCH_LIBRARY_IMPL(lagwise, Autograd, m) {
   m.impl("conv_spe", CppFunction::makeFromBoxedFunction<differentiate<kPair>>());
+  m.impl("_conv_spe_backward",
+         CppFunction::makeFromBoxedFunction<refuse_second<kPair>>());
 }
 
 }  // namespace lagwise::ops

@@ -122,6 +122,8 @@ TORCH_LIBRARY_IMPL(lagwise, CPU, m) {
 }
 TORCH_LIBRARY_IMPL(lagwise, Autograd, m) {
   m.impl("sine_spe", CppFunction::makeFromBoxedFunction<forward_autograd>());
+  m.impl("_sine_spe_backward",
+         CppFunction::makeFromBoxedFunction<refuse_second<kPair>>());
 }
 
 }  // namespace lagwise::ops

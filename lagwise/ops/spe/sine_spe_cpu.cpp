@@ -161,13 +161,13 @@ void backward(const SineCall& call, const Tensor& dq_out, const Tensor& dk_out,
   });
   const Tensor total = sums.sum(1);
   const auto part = [&](int64_t begin, int64_t count) {
-    return total.narrow(1, begin, count);
+    return total.narrow(1, begin, count).clone(at::MemoryFormat::Contiguous);
   };
   const std::vector<int64_t> sizes = {call.h, call.d, call.sines};
   to.frequency = part(0, pairs).reshape(sizes);
   to.amplitude = part(pairs, pairs).reshape(sizes);
   to.phase = part(2 * pairs, pairs).reshape(sizes) / (2 * std::numbers::pi);
-  if (call.constant.defined()) to.constant = part(3 * pairs, call.d).contiguous();
+  if (call.constant.defined()) to.constant = part(3 * pairs, call.d);
 }
 
 }  // namespace

@@ -1,27 +1,21 @@
 #pragma once
 
 #include <ATen/core/grad_mode.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <string>
+#include <utility>
 
-#include "lagwise/ops/torch/level_by_level.h"
+#include "lagwise/ops/torch/node.h"
 
 namespace lagwise::ops {
 
-/// Stands between what a backward pass was given and what it returns. It hands the
-/// gradients on, and refuses to be differentiated itself.
-struct RefuseSecondDerivative : torch::autograd::Function<RefuseSecondDerivative> {
-  static torch::autograd::variable_list forward(torch::autograd::AutogradContext* ctx,
-                                                at::TensorList /*inputs*/,
-                                                torch::autograd::variable_list results,
-                                                const std::string& op) {
-    ctx->saved_data["op"] = op;
-    return results;
-  }
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
-                                                 torch::autograd::variable_list) {
-    TORCH_CHECK(false, ctx->saved_data["op"].toStringRef(),
+/// Stands between what a backward pass was given and what it returns, and refuses to be
+/// differentiated itself.
+struct RefuseSecondDerivative : torch::autograd::Node {
+  std::string op;
+
+  torch::autograd::variable_list apply(torch::autograd::variable_list&&) override {
+    TORCH_CHECK(false, op,
                 ": expected to be differentiated once, got a second time; call it "
                 "without create_graph");
   }
@@ -34,17 +28,19 @@ inline torch::autograd::variable_list once_differentiable(
     const char* op, const torch::autograd::variable_list& inputs,
     torch::autograd::variable_list gradients) {
   if (!at::GradMode::is_enabled()) return gradients;  // nobody will ask
-  torch::autograd::variable_list from, results;
+  torch::autograd::variable_list from;
   for (const auto& x : inputs)
-    if (x.defined()) from.push_back(x);
-  for (const auto& x : gradients)
-    if (x.defined()) results.push_back(x);
-  const LevelByLevel under_torch_func;
-  const auto guarded =
-      RefuseSecondDerivative::apply(at::TensorList(from), results, std::string(op));
-  size_t next = 0;
-  for (auto& x : gradients)
-    if (x.defined()) x = guarded[next++];
+    if (x.defined() && x.requires_grad()) from.push_back(x);
+  if (from.empty()) return gradients;
+  const auto node = make_node<RefuseSecondDerivative>();
+  node->op = op;
+  node->set_next_edges(torch::autograd::collect_next_edges(from));
+  for (auto& x : gradients) {
+    if (!x.defined()) continue;
+    for (const auto& y : inputs)
+      if (x.is_same(y)) x = x.detach();  // handed on: it has a past of its own
+    torch::autograd::set_history(x, node);
+  }
   return gradients;
 }
 
