@@ -1,6 +1,6 @@
 # What `ctest` runs besides the unit tests of the layers. Labels name the stages whose
 # time ctest sums up: unit, sanitised, clang, check.
-find_program(PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH REQUIRED)  # Debian's has torch
+find_program(PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH REQUIRED)  # Debian's has its torch
 
 function(lagwise_check name label)
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
@@ -16,7 +16,11 @@ lagwise_check(packages check ${PYTHON} tools/check_packages.py ${PROJECT_BINARY_
 lagwise_check(packages_can_fail check ${PYTHON} tools/check_packages.py --self-test)
 
 lagwise_check(install check sh tests/install_test.sh ${PROJECT_BINARY_DIR})
-lagwise_check(python check ${PYTHON} tests/python_smoke_test.py)
+set(python_with_torch ${PYTHON})
+if(LAGWISE_PYTHON)
+  set(python_with_torch ${LAGWISE_PYTHON})
+endif()
+lagwise_check(python check ${python_with_torch} tests/python_smoke_test.py)
 lagwise_check(compare check ${PYTHON} tests/compare_test.py $<TARGET_FILE:lagwise_program>)
 set_tests_properties(python PROPERTIES
   ENVIRONMENT "LAGWISE_LIBRARY=$<TARGET_FILE:lagwise>")

@@ -43,6 +43,10 @@ if(LAGWISE_TORCH)
     set_target_properties(${program} PROPERTIES INSTALL_RPATH "$ORIGIN/${bin_to_lib}")
     install(TARGETS ${program})
   endforeach()
+  if(LAGWISE_PYTHON)  # its torch stays where it is
+    set_target_properties(lagwise lagwise_program lagwise_bench_program PROPERTIES
+                          INSTALL_RPATH_USE_LINK_PATH ON)
+  endif()
 endif()
 
 # The public headers: what a program outside this repository may include.

@@ -53,10 +53,9 @@ else()
   target_compile_definitions(torch INTERFACE C10_NODEPRECATED)
 endif()
 
-# torch's headers of fmt come before Debian's, and no library fits them.
+# The headers of fmt in a wheel come before Debian's, and no library fits them.
 find_package(fmt REQUIRED)
-if(EXISTS ${TORCH_INSTALL_PREFIX}/include/fmt)
+set(LAGWISE_FMT fmt::fmt)
+if(LAGWISE_PYTHON AND EXISTS ${TORCH_INSTALL_PREFIX}/include/fmt)
   set(LAGWISE_FMT fmt::fmt-header-only)
-else()
-  set(LAGWISE_FMT fmt::fmt)
 endif()

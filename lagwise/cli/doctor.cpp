@@ -85,7 +85,8 @@ std::vector<Fact> facts() {
       {"machine", "bf16_products",
        ops::best_short_product() == ops::ShortProduct::instructions
            ? "by instructions of the CPU"
-           : "in f32 after rounding: this CPU has no instructions for them"},
+           : "in f32 after rounding: this CPU or this build has no instructions for "
+             "them"},
       {"simd", "chosen", usable.empty() ? "unknown" : usable.front()},
       {"simd", "usable", usable},
       {"simd", "compiled", compiled_simd()},
