@@ -68,7 +68,8 @@ def test_a_compiled_block_equals_eager_at_every_length(block, backend, tmp_path,
     compiled = torch.compile(block, fullgraph=True, dynamic=True, backend=counter)
     for n in LENGTHS:
         for got, want in zip(outcome(block, compiled, n), outcome(block, block, n)):
-            torch.testing.assert_close(got, want)
+            # In f32, where fused operators sum in another order.
+            torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4)
     assert counter.frame_count == 1, "compiled anew for another length"
 
 
