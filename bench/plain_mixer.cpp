@@ -20,6 +20,8 @@ class PlainMixer : public nn::Mixer {
     spec.finish();
   }
 
+  bool draws() const override { return encoding_->traits().stochastic; }
+
   at::Tensor mix(const nn::HeadRows& rows, const nn::Pass& pass) const override {
     const Encoded x = encoding_->encode(rows.q, rows.k, pass.code, layer_, pass.at);
     return torch_linear(x.q, x.k, rows.v, {}, options_).out;
