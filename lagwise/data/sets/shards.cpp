@@ -126,7 +126,8 @@ Read parse_manifest(const std::string& name, Bytes text) {
   if (text.size() > kMostManifestBytes)
     throw DataError(name, static_cast<int64_t>(kMostManifestBytes),
                     "at most 16 MB of manifest");
-  return ManifestReader(name).read(parse_strict_json(name, 0, text));
+  // splits, one of them, its list `more`, and a shard in it.
+  return ManifestReader(name).read(parse_strict_json(name, 0, text, {.depth = 5}));
 }
 
 /// A shard that is what the manifest says; `hashed`: to the last byte.
