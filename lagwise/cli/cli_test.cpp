@@ -99,13 +99,14 @@ TEST(Program, ListsTheVerbsAndSuggestsTheOneThatWasMeant) {
   expect_failure({"--trace=false", "zebra"}, 2,
                  "'zebra' is no verb of lagwise; its verbs: break, doctor, bench (see "
                  "lagwise --help)");
-  expect_failure({"bench", "liner"}, 2,
-                 "'liner' is no verb of lagwise bench; did you mean 'linear'? Its "
-                 "verbs: linear, favor, encodings, exact, train, crossover, generate "
-                 "(see lagwise bench --help)");
+  expect_failure(
+      {"bench", "liner"}, 2,
+      "'liner' is no verb of lagwise bench; did you mean 'linear'? Its "
+      "verbs: linear, favor, encodings, exact, train, crossover, generate, dist "
+      "(see lagwise bench --help)");
   expect_failure({"bench", "lin"}, 2,
                  "'lin' is no verb of lagwise bench; its verbs: linear, favor, "
-                 "encodings, exact, train, crossover, generate (see "
+                 "encodings, exact, train, crossover, generate, dist (see "
                  "lagwise bench --help)");
 }
 

@@ -144,7 +144,7 @@ TEST_F(GlooPeersTest, APeerThatIsSilentIsNamedAfterTheTimeout) {
       3,
       [](ProcessPeers& peers) {
         if (peers.rank() == 1) {
-          std::this_thread::sleep_for(milliseconds(4000));
+          std::this_thread::sleep_for(milliseconds(9000));
           return;
         }
         const auto begin = std::chrono::steady_clock::now();
@@ -154,9 +154,9 @@ TEST_F(GlooPeersTest, APeerThatIsSilentIsNamedAfterTheTimeout) {
         } catch (const LostPeer& lost) {
           EXPECT_EQ(lost.rank(), 1);
         }
-        EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(3900));
+        EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(8900));
       },
-      milliseconds(1000));
+      milliseconds(4000));  // enough to meet in, on a busy machine too
 }
 
 TEST_F(GlooPeersTest, SaysWhoDidNotCome) {

@@ -254,9 +254,17 @@ TEST(FeedForward, ComputesAnewWhatItDoesNotKeep) {
         return all;
       };
       for (const Precision precision : {Precision::full, Precision::bf16}) {
+        // The passes cut rows into other blocks, and libraries may round the last rows
+        // of a block in another way (oneDNN does with AVX2); in bf16 a number may then
+        // be rounded to its neighbour.
+        const double apart = precision == Precision::bf16 ? 1e-2
+                             : type == at::kDouble        ? 1e-12
+                                                          : 1e-5;
         const auto kept = passes(false, precision), anew = passes(true, precision);
         for (size_t i = 0; i < kept.size(); ++i)
-          EXPECT_TRUE(kept[i].equal(anew[i])) << i;
+          EXPECT_LE((kept[i] - anew[i]).abs().max().item<double>(),
+                    apart * kept[i].abs().max().item<double>())
+              << i << " of " << rows << " rows";
       }
     }
   EXPECT_FALSE(recomputes());

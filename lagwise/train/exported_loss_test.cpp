@@ -39,7 +39,9 @@ TEST(ExportedLoss, IsThatOfTheModelItCameFrom) {
     EXPECT_EQ(small.count, by_torch.count);
     EXPECT_NEAR(small.sum.item<double>() / double(small.count),
                 by_torch.sum.item<double>() / double(small.count), apart);
-    if (weights == kernels::WeightType::f32) EXPECT_EQ(small.right, by_torch.right);
+    if (weights == kernels::WeightType::f32) {
+      EXPECT_EQ(small.right, by_torch.right);
+    }
   }
 }
 
