@@ -20,6 +20,7 @@ class TextColumns::Rows {
 };
 
 struct TextColumns::File {
+  explicit File(MappedFile file) : mapped(std::move(file)) {}
   MappedFile mapped;
 };
 
