@@ -1,6 +1,7 @@
 // `lagwise launch`: several processes that do one thing together, on one host or many.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+#include <c10/core/GradMode.h>
+
 #include <cmath>
 
 #include "lagwise/encodings/testing_scores.h"
