@@ -22,7 +22,8 @@ install(PROGRAMS python/program.py RENAME lagwise
 # A library is looked for by its SONAME, and a wheel has no links: that is its file name.
 find_program(READELF readelf REQUIRED)
 get_target_property(highway hwy::hwy LOCATION)
-foreach(library ${highway} ${PNG_LIBRARY_RELEASE} ${ZLIB_LIBRARY_RELEASE})
+foreach(library ${highway} ${PNG_LIBRARY_RELEASE} ${JPEG_LIBRARY_RELEASE}
+        ${ZLIB_LIBRARY_RELEASE})
   execute_process(COMMAND ${READELF} -d ${library} OUTPUT_VARIABLE dynamic
                   COMMAND_ERROR_IS_FATAL ANY)
   string(REGEX MATCH "soname: \\[([^]]+)\\]" found "${dynamic}")

@@ -1,21 +1,13 @@
 """The tokenizers of lagwise beside Hugging Face's `tokenizers`: the same merges from the same text,
-the same tokens, and each reads the file the other wrote. Needs the program (LAGWISE_PROGRAM, or
-build/release/lagwise) and the package `tokenizers`; without either it is skipped, not passed."""
+the same tokens, and each reads the file the other wrote. Needs the program and the package
+`tokenizers`; without either it is skipped, not passed."""
 
-import os
-import pathlib
 import random
 import struct
-import subprocess
 
 import pytest
 
 tokenizers = pytest.importorskip("tokenizers", reason="SKIPPED, not passed: no package tokenizers")
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("LAGWISE_PROGRAM", str(ROOT / "build/release/lagwise"))
-if not os.access(PROGRAM, os.X_OK):
-    pytest.skip(f"SKIPPED, not passed: no program {PROGRAM}", allow_module_level=True)
 
 SIGNS = ["the", "cat", "it's", "we'll", "they'RE", "don't", "'s", "''", "été", "naïve", "Straße", "γάτα", "кот",
          "猫が好き", "한국어", "हिन्दी", "عربي", "１２３", "²½", "Ⅷ", "\u00a0", "\u3000", "\u2028", "\u200b",
@@ -34,12 +26,16 @@ def english(words, seed):
     return " ".join(draw.choice(stems) + draw.choice(ends) for _ in range(words)) + "\n"
 
 
-def prepared(folder, text, *flags):
+@pytest.fixture(name="prepared")
+def make_prepared(program):
+    return lambda *words: prepared_by(program, *words)
+
+
+def prepared_by(program, folder, text, *flags):
     """The tokens that `lagwise data language` makes of a text, and its tokenizer.json."""
     source, out = folder / "text.txt", folder / "set"
     source.write_bytes(text.encode())
-    subprocess.run([PROGRAM, "data", "language", source, "--out", out, "--valid", "0", "--test", "0",
-                    *flags], check=True, capture_output=True)
+    program("data", "language", source, "--out", out, "--valid", "0", "--test", "0", *flags)
     shard = (out / "train.bin").read_bytes()
     width = struct.unpack_from("<I", shard, 8)[0]
     sequences = struct.unpack_from("<Q", shard, len(shard) - 8)[0]
@@ -59,7 +55,7 @@ def trained_by_hugging_face(text, vocabulary):
 
 
 @pytest.mark.parametrize("text", [mixed_text(4000, 1), english(5000, 2)], ids=["mixed", "english"])
-def test_byte_pairs_give_the_same_tokens(tmp_path, text):
+def test_byte_pairs_give_the_same_tokens(prepared, tmp_path, text):
     ours, file = prepared(tmp_path, text, "--tokens", "bpe:600")
     theirs = tokenizers.Tokenizer.from_file(str(file))
     assert theirs.encode(text).ids == ours
@@ -68,14 +64,14 @@ def test_byte_pairs_give_the_same_tokens(tmp_path, text):
 
 
 @pytest.mark.parametrize("text", [mixed_text(4000, 3), english(5000, 4)], ids=["mixed", "english"])
-def test_training_finds_the_same_tokens(tmp_path, text):
+def test_training_finds_the_same_tokens(prepared, tmp_path, text):
     _, file = prepared(tmp_path, text, "--tokens", "bpe:500")
     ours, theirs = tokenizers.Tokenizer.from_file(str(file)), trained_by_hugging_face(text, 500)
     assert ours.get_vocab() == theirs.get_vocab()
     assert ours.encode(text).ids == theirs.encode(text).ids
 
 
-def test_what_hugging_face_wrote_is_read(tmp_path):
+def test_what_hugging_face_wrote_is_read(prepared, tmp_path):
     theirs = trained_by_hugging_face(english(3000, 5), 400)
     theirs.add_special_tokens(["[MASK]"])
     file = tmp_path / "theirs.json"
@@ -86,7 +82,7 @@ def test_what_hugging_face_wrote_is_read(tmp_path):
     assert tokenizers.Tokenizer.from_file(str(kept)).get_vocab() == theirs.get_vocab()
 
 
-def test_what_was_read_and_saved_again_is_read(tmp_path):
+def test_what_was_read_and_saved_again_is_read(prepared, tmp_path):
     text = english(1000, 7)
     ours, file = prepared(tmp_path, text, "--tokens", "bpe:300")
     again = tmp_path / "again.json"
@@ -95,7 +91,7 @@ def test_what_was_read_and_saved_again_is_read(tmp_path):
     assert prepared(tmp_path / "second", text, "--tokenizer", again)[0] == ours
 
 
-def test_words_give_the_same_tokens(tmp_path):
+def test_words_give_the_same_tokens(prepared, tmp_path):
     text = " \n = Title = \n \n The cat , the <unk> and\tthe dog . \n" + english(200, 8) + "A\u00a0b c\r\n"
     ours, file = prepared(tmp_path, text, "--tokens", "word:40")
     theirs = tokenizers.Tokenizer.from_file(str(file))
