@@ -19,11 +19,14 @@ def rows(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-def same_for_all_lengths(module, make, graphs=1):
-    """Values and gradients of the compiled module equal eager's, from so many graphs at most."""
+def same_for_all_lengths(module, make):
+    """Values and gradients of the compiled module equal eager's, all from what was compiled for
+    the first length. (Torch may ask the backend twice for it: at first it takes the eps of a
+    LayerNorm, a float, for a number that changes.)"""
     counter = CompileCounterWithBackend("aot_eager")
     torch._dynamo.reset()
     compiled = torch.compile(module, fullgraph=True, dynamic=True, backend=counter)
+    asked = []
     for n in (5, 9, 12, 33):
         inputs = make(n)
         results = []
@@ -37,7 +40,8 @@ def same_for_all_lengths(module, make, graphs=1):
                             *(p.grad.clone() for p in module.parameters())])
         for eager, traced in zip(*results):
             torch.testing.assert_close(traced, eager)
-    assert 1 <= counter.frame_count <= graphs
+        asked.append(counter.frame_count)
+    assert asked[0] >= 1 and len(set(asked)) == 1, asked
 
 
 @pytest.mark.parametrize("text", ENCODINGS)
@@ -69,8 +73,7 @@ class Block(torch.nn.Module):
 @pytest.mark.parametrize("attention, encoding", [
     ("linear:map=elu1", "rope:layout=half"), ("gated_deltanet", "none"), ("exact", "alibi")])
 def test_a_block(attention, encoding):
-    # Four lengths, and torch may look at one of them more closely.
-    same_for_all_lengths(Block(attention, encoding).eval(), lambda n: [rows(2, n, C)], graphs=2)
+    same_for_all_lengths(Block(attention, encoding).eval(), lambda n: [rows(2, n, C)])
 
 
 def test_a_model_and_its_gradients():
