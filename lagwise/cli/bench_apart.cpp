@@ -25,7 +25,8 @@ namespace fs = std::filesystem;
   all.push_back(nullptr);
   execv(program.c_str(), all.data());
   throw std::runtime_error("bench is a program of its own, " + program.string() +
-                           ", which cannot be run; make build makes it");
+                           ", which cannot be run; make build makes it, and in Python "
+                           "there is python -m lagwise.bench");
 }
 
 void add_bench_apart(CLI::App& app) {

@@ -2,6 +2,7 @@
 (``lagwise.LinearAttention``, ``lagwise.encoding``, ``lagwise.load``), and the operators below
 them (``lagwise.ops.linear_attention``)."""
 
+from importlib import metadata
 from typing import TYPE_CHECKING
 
 import torch
@@ -9,6 +10,11 @@ import torch
 from lagwise import _library
 
 _library.load()
+
+try:
+    __version__ = metadata.version("lagwise")
+except metadata.PackageNotFoundError:  # a build tree on PYTHONPATH
+    __version__ = "not installed"
 
 from lagwise import _fakes  # noqa: E402,F401  (what operators return without numbers)
 

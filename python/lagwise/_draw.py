@@ -1,7 +1,15 @@
 """The moment whose random numbers a module uses."""
 
+from typing import Optional
+
 import torch
 from torch import Tensor, nn
+
+
+def seed_of(seed: Optional[int]) -> int:
+    """The given seed, or one of torch's own generator: so ``torch.manual_seed`` governs what
+    modules begin with and draw, and no two of them are alike by accident."""
+    return int(torch.randint(2**31, (), device="cpu")) if seed is None else seed
 
 
 class Draw(nn.Module):

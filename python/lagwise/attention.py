@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from lagwise import _part
-from lagwise._draw import Draw
+from lagwise._draw import Draw, seed_of
 from lagwise._padding import from_front, to_front
 from lagwise.encodings import Encoding
 from lagwise.states import KeyValueCache, LinearState
@@ -21,6 +21,9 @@ class Attention(nn.Module):
     ``forget=gated`` or ``write=delta``, a call takes the gates `log_decay` (<= 0) and
     `write_strength` (0 to 1), [B, H, M]; :class:`MultiheadAttention` makes them itself.
 
+    `seed` is what parameters begin with and noise is drawn from; None: torch's generator
+    gives one. `layer` of `layers` matters to encodings whose layers differ (``decay:kind=tnl``).
+
     Its parameters: ``pos.*`` of the encoding, ``q_bias``, ``k_bias``, ``norm_gain`` where the
     text asks for them, with the names of the program's checkpoints.
     """
@@ -30,8 +33,9 @@ class Attention(nn.Module):
     def __init__(self, heads: int, dim: int, attention: str,
                  encoding: Union[str, Encoding] = "none", *, value_dim: Optional[int] = None,
                  causal: bool = True, horizon: int = 0, layer: int = 0, layers: int = 1,
-                 seed: int = 0):
+                 seed: Optional[int] = None):
         super().__init__()
+        seed = seed_of(seed)
         self.heads, self.dim, self.attention = heads, dim, attention
         self.value_dim, self.causal = value_dim or dim, causal
         config = dict(attention=attention, heads=heads, dim=dim, value_dim=self.value_dim,
@@ -47,6 +51,7 @@ class Attention(nn.Module):
         self.pos = given if given is not None else Encoding(text, **{
             name: value for name, value in config.items()})
         self._expect_width()
+        self.pos.expect_on_heads()
         self._own: List[str] = []
         for name, value in _part.initial(self._whole):
             if not name.startswith("pos."):
@@ -66,6 +71,14 @@ class Attention(nn.Module):
                 f"{type(self).__name__}: expected an encoding of {self.heads} heads of width "
                 f"{self.facts['dim']}, got {self.pos.heads} of {self.pos.facts['dim']}")
 
+    def _expect_rows(self, q: Tensor, k: Tensor, v: Tensor) -> None:
+        """Heads of another number or width would meet a scale and tables that are not theirs."""
+        for name, x, width in (("q", q, self.dim), ("k", k, self.dim), ("v", v, self.value_dim)):
+            if not isinstance(x, Tensor):
+                raise TypeError(f"{name}: expected a tensor, got {type(x).__name__}")
+            if x.dim() != 4 or x.shape[1] != self.heads or x.shape[3] != width:
+                raise ValueError(f"{name}: expected [B, {self.heads}, N, {width}], got {list(x.shape)}")
+
     def _tensors(self) -> List[Tensor]:
         return [*self.pos.tensors(), *(getattr(self, name) for name in self._own)]
 
@@ -76,8 +89,13 @@ class Attention(nn.Module):
         """q [B, H, N, D], k [B, H, M, D], v [B, H, M, E] -> [B, H, N, E].
 
         `lengths` [B]: how many rows of each sequence are real, padding after them; `starts`
-        [B]: which is the first of them, padding before it. Padded rows give zeros.
+        [B]: which is the first of them, padding before it. Padded rows give zeros. Causal
+        attention counts from `query_start` and `key_start`: with both at 0, query i sees the
+        keys up to i, however many there are.
         """
+        self._expect_rows(q, k, v)
+        lengths, key_lengths, starts = (None if x is None else torch.as_tensor(x)
+                                        for x in (lengths, key_lengths, starts))
         if starts is not None:
             return self._from(starts, lengths, q=q, k=k, v=v, log_decay=log_decay,
                               write_strength=write_strength)
@@ -132,7 +150,10 @@ class LinearAttention(Attention):
         if self.facts["state"] is None:
             raise ValueError(f"extend: expected causal attention with an encoding that leaves a "
                              f"state of constant size, got '{self.pos.text}'")
+        self._expect_rows(q, k, v)
         before = state if state is not None else LinearState.nothing()
+        if not isinstance(before, LinearState):
+            raise TypeError(f"state: expected a LinearState, got {type(before).__name__}")
         at = torch.as_tensor(before.position)
         out, s, z, m = _part.call(
             self._stepwise, self._tensors(), q=q, k=k, v=v, s=before.s, z=before.z, m=before.m,
@@ -159,7 +180,11 @@ class ExactAttention(Attention):
     def extend(self, q: Tensor, k: Tensor, v: Tensor, cache: Optional[KeyValueCache] = None, *,
                log_decay: Optional[Tensor] = None) -> Tuple[Tensor, KeyValueCache]:
         """The next rows over all so far, and the cache with them in it."""
-        cache = (cache if cache is not None else KeyValueCache()).append(k, v, log_decay)
+        self._expect_rows(q, k, v)
+        cache = cache if cache is not None else KeyValueCache()
+        if not isinstance(cache, KeyValueCache):
+            raise TypeError(f"cache: expected a KeyValueCache, got {type(cache).__name__}")
+        cache = cache.append(k, v, log_decay)
         out = _part.call(
             self._whole, self._tensors(), q=q, k=cache.k, v=cache.v,
             log_decay=cache.log_decay,

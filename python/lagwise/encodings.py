@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from lagwise import _part
-from lagwise._draw import Draw
+from lagwise._draw import Draw, seed_of
 
 
 class Encoded(NamedTuple):
@@ -25,14 +25,16 @@ class Encoding(nn.Module):
     """A positional encoding of heads, as data for any attention.
 
     Made by :func:`encoding`. Its parameters have the names that runs of the program have
-    under ``pos.``. One module may serve several layers, which then share it.
+    under ``pos.``. One module may serve several layers, which then share it. `seed` is what its
+    parameters begin with and what its noise is drawn from; None: torch's generator gives one.
     """
 
     def __init__(self, text: str, heads: int, dim: int, *, value_dim: Optional[int] = None,
                  model_dim: Optional[int] = None, causal: bool = True, horizon: int = 0,
                  grid: Optional[Sequence[int]] = None, layer: int = 0, layers: int = 1,
-                 seed: int = 0, attention: Optional[str] = None):
+                 seed: Optional[int] = None, attention: Optional[str] = None):
         super().__init__()
+        seed = seed_of(seed)
         self.text, self.heads, self.dim = text, heads, dim
         self.config = dict(
             encoding=text, heads=heads, dim=dim, value_dim=value_dim, model_dim=model_dim,
@@ -65,6 +67,16 @@ class Encoding(nn.Module):
     def embed(self, x: Tensor, *, start: int = 0) -> Tensor:
         """The input [B, N, C] of a model with positions in it; most leave it alone."""
         return _part.call(self._text, self.tensors(), x=x, start=_part.starts(start, start))[0]
+
+    def expect_on_heads(self) -> None:
+        """Refuses what attention would pass over: positions that are added to the input."""
+        if self.facts["stage"] != "input":
+            return
+        width = self.config["model_dim"] or self.heads * self.dim
+        with torch.no_grad():
+            if bool(self.embed(torch.zeros(1, 1, width)).any()):
+                raise ValueError(f"encoding: expected one of queries and keys, got '{self.text}', which is "
+                                 "added to the input of a model: lagwise.encoding(...).embed(x)")
 
     def extra_repr(self) -> str:
         return f"'{self.text}', heads={self.heads}, dim={self.dim}"

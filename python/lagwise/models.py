@@ -12,16 +12,17 @@ import torch
 from torch import Tensor, nn
 
 from lagwise import _part
-from lagwise._draw import Draw
+from lagwise._draw import Draw, seed_of
 from lagwise._named import NamedParameters
 from lagwise._padding import from_front, to_front
 from lagwise.optimizers import adamw, moments_of
 
 bindings = torch.ops.lagwise_bindings
 
-#: What a config may leave out. `lagwise list keys` of the program says what each means.
+#: What a config may leave out. `lagwise train --keys` of the program says what each means.
+#: Without a seed torch's generator gives one.
 DEFAULTS: Dict[str, Any] = dict(
-    model="decoder_lm", vocabulary=256, classes=0, length=512, grid=[], patch=1, seed=0,
+    model="decoder_lm", vocabulary=256, classes=0, length=512, grid=[], patch=1, seed=None,
     layers=2, dim=64, heads=4, key_dim=0, value_dim=0, feed_forward=0, dropout=0.0, norm="rms",
     pre_norm=True, tied=True, pooling="mean", encoding="none", attention="linear:map=elu1",
     cross_encoding="none", cross_attention="exact")
@@ -45,6 +46,7 @@ class Model(NamedParameters):
             raise ValueError(f"{unknown[0]}: no key of a model; expected one of "
                              f"{', '.join(DEFAULTS)}")
         self.config = {**DEFAULTS, **config}
+        self.config["seed"] = seed_of(self.config["seed"])
         self._texts = {training: _part.describe("model", training=training, **self.config)
                        for training in (False, True)}
         self.facts = _part.facts(self._texts[False])
@@ -60,6 +62,10 @@ class Model(NamedParameters):
         `lengths` [B] real tokens of each row; `starts` [B] the first of them, where padding
         stands before. An encoder_decoder also takes `source` [B, M].
         """
+        if not isinstance(tokens, Tensor) or tokens.dim() != 2 or tokens.is_floating_point():
+            got = f"{tokens.dtype} {list(tokens.shape)}" if isinstance(tokens, Tensor) else repr(type(tokens))
+            raise ValueError(f"tokens: expected whole numbers [B, N], got {got}")
+        tokens = tokens.long()
         if starts is not None:
             if lengths is None:
                 lengths = tokens.shape[1] - starts
@@ -73,20 +79,23 @@ class Model(NamedParameters):
         """Reads token by token: constant in size with linear attention."""
         return Decoder(self, batch)
 
-    def generate(self, prompt: Union[str, Sequence[int], Tensor, List[Tensor]], length: int = 256,
+    def generate(self, prompt: Union[str, List[str], Sequence[int], Tensor, List[Tensor]], length: int = 256,
                  *, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0,
                  min_p: float = 0.0, repetition_penalty: float = 1.0,
                  repetition_window: int = 64, seed: int = 0) -> Any:
         """What the model writes after a prompt: the same tokens as ``lagwise generate``.
 
         A text gives a text (of runs of the program, which know what tokens stand for), tokens
-        [N] give tokens, a batch [B, N] or a list of prompts gives a list.
+        [N] give tokens, a batch [B, N] or a list of prompts, tokens or texts, gives a list.
         """
-        if isinstance(prompt, str):
-            tokens = torch.tensor(self.encode(prompt), dtype=torch.long)
-            written = self._continue([tokens], length, temperature, top_k, top_p, min_p,
+        if isinstance(prompt, str) or (isinstance(prompt, list) and prompt
+                                       and all(isinstance(text, str) for text in prompt)):
+            texts = [prompt] if isinstance(prompt, str) else prompt
+            tokens = [torch.tensor(self.encode(text), dtype=torch.long) for text in texts]
+            written = self._continue(tokens, length, temperature, top_k, top_p, min_p,
                                      repetition_penalty, repetition_window, seed)
-            return self.decode(written[0])
+            told = [self.decode(one) for one in written]
+            return told[0] if isinstance(prompt, str) else told
         several = isinstance(prompt, list) and prompt and isinstance(prompt[0], Tensor)
         prompts = prompt if several else torch.as_tensor(prompt, dtype=torch.long)
         single = not several and prompts.dim() == 1
@@ -120,8 +129,8 @@ class Model(NamedParameters):
 
     def _expect_run(self, what: str) -> None:
         if self.run is None:
-            raise ValueError(f"{what}: expected a model of a run, got one that does not know what "
-                             "its tokens stand for; give tokens")
+            raise ValueError(f"{what}: expected a model of a run (lagwise.load), got one without: it has "
+                             "no recipe, and does not know what its tokens stand for")
 
     def optimizer(self) -> torch.optim.AdamW:
         """AdamW as the program has it: the settings of the run's recipe and, once, its moments."""

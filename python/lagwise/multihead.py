@@ -6,9 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from lagwise import _part
-from lagwise._draw import Draw
+from lagwise._draw import Draw, seed_of
 from lagwise._named import NamedParameters
 from lagwise._padding import from_front, spans, to_front
+from lagwise.encodings import Encoding
 
 _PROJECTIONS = ("q_proj", "k_proj", "v_proj", "out_proj")
 
@@ -34,6 +35,15 @@ class LayerState(NamedTuple):
 _STATE = ("s", "z", "m", "recent_q", "recent_k", "recent_v")
 
 
+class _NoShortCut:
+    """Stands for the packed weights of torch's layer. An encoder of torch that meets at inference
+    what is no tensor but has this method computes layer by layer, and so by ours."""
+
+    @classmethod
+    def __torch_function__(cls, *_, **__):
+        raise TypeError("in_proj_weight: expected no use of it: projections are apart, q_proj.weight")
+
+
 class MultiheadAttention(NamedParameters):
     """Stands where ``torch.nn.MultiheadAttention`` stood, with an encoding and an attention
     of your choice (texts as in recipes):
@@ -47,10 +57,12 @@ class MultiheadAttention(NamedParameters):
     part of the layer. Parameters are named as in the program's checkpoints (``q_proj.weight``);
     a state_dict of ``torch.nn.MultiheadAttention`` is taken too. Differences: no weights are
     returned, dropout on them is refused, masks are `causal`, `is_causal` and
-    `key_padding_mask` alone, and key and value are projected from the same rows.
+    `key_padding_mask` alone, and key and value are projected from the same rows. `seed` is what
+    parameters begin with and noise is drawn from; None: torch's generator gives one.
     """
 
-    # What torch.nn.TransformerEncoderLayer asks its attention before it takes a short cut.
+    # What encoders of torch.nn ask their attention before they take a short cut.
+    in_proj_weight = _NoShortCut()
     in_proj_bias = None
     _qkv_same_embed_dim = False
 
@@ -60,8 +72,9 @@ class MultiheadAttention(NamedParameters):
                  batch_first: bool = False, device=None, dtype=None, *,
                  attention: str = "exact", encoding: str = "none", causal: bool = False,
                  key_dim: Optional[int] = None, value_dim: Optional[int] = None,
-                 horizon: int = 0, layer: int = 0, layers: int = 1, seed: int = 0):
+                 horizon: int = 0, layer: int = 0, layers: int = 1, seed: Optional[int] = None):
         super().__init__()
+        seed = seed_of(seed)
         _refuse("dropout", dropout, 0.0, "weights are never formed: drop out what comes back")
         _refuse("add_bias_kv", add_bias_kv, False, "linear attention has no row to add")
         _refuse("add_zero_attn", add_zero_attn, False, "linear attention has no row to add")
@@ -76,6 +89,8 @@ class MultiheadAttention(NamedParameters):
             attention=attention, encoding=encoding, heads=num_heads,
             dim=key_dim or embed_dim // num_heads, value_dim=value_dim or embed_dim // num_heads,
             model_dim=embed_dim, horizon=horizon or None, layer=layer, layers=layers, seed=seed)
+        Encoding(encoding, **{name: value for name, value in config.items()
+                              if name not in ("attention", "encoding")}).expect_on_heads()
         self._texts = {order: _part.describe("layer", causal=order, **config)
                        for order in (False, True)}
         self._stepwise = _part.describe("layer", causal=True, state=True, **config)
@@ -112,8 +127,14 @@ class MultiheadAttention(NamedParameters):
             return out.squeeze(self._batch), None
         x = query if self.batch_first else query.transpose(0, 1)
         y = None if _same(key, query) else key if self.batch_first else key.transpose(0, 1)
-        out = self._attend(x, y, key_padding_mask, is_causal or self.causal)
+        out = self._attend(self._widened(x), self._widened(y), key_padding_mask,
+                           is_causal or self.causal).to(query.dtype)
         return (out if self.batch_first else out.transpose(0, 1)), None
+
+    def _widened(self, x: Optional[Tensor]) -> Optional[Tensor]:
+        """Rows of a half type, as layers under autocast hand them on, in that of our weights."""
+        half = x is not None and x.dtype in (torch.bfloat16, torch.float16)
+        return x.to(self.q_proj.weight.dtype) if half else x
 
     @property
     def _batch(self) -> int:

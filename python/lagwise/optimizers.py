@@ -36,6 +36,10 @@ def moments_of(model: Any, optimizer: Optional[torch.optim.Optimizer]) -> Tuple[
     steps = 0
     for x in model.tensors():
         state = optimizer.state.get(x, {})
+        if state and "exp_avg" not in state or not isinstance(
+                optimizer, (torch.optim.Adam, torch.optim.AdamW)):
+            raise ValueError("optimizer: expected AdamW or Adam, whose moments a run keeps, got "
+                             f"{type(optimizer).__name__}")
         steps = max(steps, int(state.get("step", 0)))
         for key in ("exp_avg", "exp_avg_sq"):
             moments.append(state.get(key, torch.zeros_like(x)).detach().float())

@@ -245,3 +245,52 @@ def test_threads_may_call_one_module_at_the_same_time():
     with ThreadPoolExecutor(4) as threads:
         for out, alone in zip(threads.map(lambda x: attend(*x), inputs), expected):
             assert torch.equal(out, alone)
+
+
+def test_modules_begin_as_torch_draws_them():
+    def made():
+        layer = lagwise.MultiheadAttention(16, 2, attention="gated_deltanet", causal=True)
+        model = lagwise.Model(vocabulary=7, dim=8, heads=2)
+        return layer.q_proj.weight, next(model.parameters()), lagwise.encoding("huang", 2, 8).tensors()[0]
+    torch.manual_seed(5)
+    first, second = made(), made()
+    torch.manual_seed(5)
+    for one, other, again in zip(first, second, made()):
+        assert not torch.equal(one, other)
+        torch.testing.assert_close(one, again, rtol=0, atol=0)
+    same = [lagwise.MultiheadAttention(16, 2, seed=3).q_proj.weight for _ in range(2)]
+    assert torch.equal(*same)
+
+
+def test_noise_of_two_modules_differs():
+    x = rows(1, 2, 9, 8)
+    one, other = (lagwise.LinearAttention(2, 8, encoding="sine_spe:realizations=8").eval()
+                  for _ in range(2))
+    other.load_state_dict(one.state_dict())
+    assert not torch.allclose(one(x, x, x), other(x, x, x))
+
+
+@pytest.mark.parametrize("text", ["sinusoidal", "learned:max=9"])
+def test_encodings_of_the_input_are_refused(text):
+    for make in (lambda: lagwise.LinearAttention(2, 8, encoding=text),
+                 lambda: lagwise.MultiheadAttention(16, 2, encoding=text)):
+        with pytest.raises(ValueError, match="added to the input of a model"):
+            make()
+    x = torch.zeros(1, 5, 16)
+    assert bool(lagwise.encoding(text, 2, 8, model_dim=16).embed(x).any())
+
+
+@pytest.mark.parametrize("kind", [lagwise.LinearAttention, lagwise.ExactAttention])
+def test_heads_of_another_shape_are_refused(kind):
+    attend = kind(2, 8)
+    x = rows(1, 2, 5, 8)
+    for wrong, name in ((rows(1, 3, 5, 8), "q"), (rows(1, 2, 5, 4), "q"), (rows(2, 5, 8), "q")):
+        with pytest.raises(ValueError, match=rf"^{name}: expected \[B, 2, N, 8\], got"):
+            attend(wrong, x, x)
+    with pytest.raises(ValueError, match=r"^v: expected \[B, 2, N, 8\]"):
+        attend.extend(x, x, rows(1, 2, 5, 3))
+    with pytest.raises(TypeError, match="^k: expected a tensor, got list"):
+        attend(x, [1.0], x)
+    with pytest.raises(TypeError, match="expected a"):
+        attend.extend(x, x, x, {})
+    torch.testing.assert_close(attend(x, x, x, lengths=[3]), attend(x, x, x, lengths=torch.tensor([3])))

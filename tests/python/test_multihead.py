@@ -125,3 +125,25 @@ def test_refuses_masks_that_it_would_have_to_ignore(call, said):
     x = rows(B, N, C)
     with pytest.raises(ValueError, match=said):
         layer(x, x, x, **call)
+
+
+def test_an_encoder_of_torch_with_padding():
+    """At inference it would take a short cut that knows torch's own attention alone."""
+    layer = torch.nn.TransformerEncoderLayer(C, H, batch_first=True, dropout=0.0)
+    encoder = torch.nn.TransformerEncoder(layer, 2)
+    for one in encoder.layers:
+        one.self_attn = lagwise.MultiheadAttention(C, H, batch_first=True)
+    x = rows(2, 7, C).detach().float()
+    padding = torch.tensor([[False] * 7, [False] * 4 + [True] * 3])
+    expected = encoder(x, src_key_padding_mask=padding)
+    with torch.no_grad():
+        found = encoder.eval()(x, src_key_padding_mask=padding)
+    torch.testing.assert_close(found[~padding], expected[~padding])
+
+
+def test_rows_of_autocast_are_taken():
+    layer, x = lagwise.MultiheadAttention(C, H, batch_first=True), rows(2, 7, C).detach().float()
+    half = x.bfloat16()
+    out, _ = layer(half, half, half)
+    assert out.dtype == torch.bfloat16
+    torch.testing.assert_close(out.float(), layer(x, x, x)[0], rtol=0.05, atol=0.05)

@@ -240,3 +240,12 @@ def test_a_run_of_the_program(small_run, tmp_path):
     again = transformers.AutoModelForCausalLM.from_pretrained(tmp_path)
     written = again.generate(tokens, max_new_tokens=6, do_sample=False)[0, tokens.shape[1]:]
     assert torch.equal(written, loaded.generate(tokens[0], length=6, temperature=0))
+
+
+def test_documents_in_one_row_are_refused():
+    model = two(llama())[1]
+    ids = torch.arange(12)[None] % 7
+    positions = torch.cat([torch.arange(5), torch.arange(7)])[None]
+    with pytest.raises(ValueError, match="expected one document a row"):
+        model(ids, position_ids=positions, use_cache=False)
+    model(ids, position_ids=torch.arange(12)[None], use_cache=False)

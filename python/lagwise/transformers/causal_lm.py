@@ -26,7 +26,7 @@ class LagwiseConfig(PreTrainedConfig):
         named = {self.attribute_map.get(key, key): value for key, value in keywords.items()}
         for key, otherwise in DEFAULTS.items():
             setattr(self, key, named.pop(key, otherwise))
-        self.moment = moment or [self.seed, 0, 0]  # of the noise: see lagwise._draw
+        self.moment = moment  # of the noise: see lagwise._draw; None: at its seed's beginning
         self.use_cache = named.pop("use_cache", True)
         super().__init__(**named)
 
@@ -66,6 +66,8 @@ class LagwiseForCausalLM(PreTrainedModel, GenerationMixin):
         if not self.model.facts["continues"]:
             raise ValueError(f"model: expected one that continues texts, decoder_lm, got "
                              f"{config.model}")
+        config.seed = self.model.config["seed"]  # of torch's generator where none was given
+        config.moment = config.moment or [config.seed, 0, 0]
         self.model.draw.moment.copy_(torch.tensor(config.moment, device="cpu"))
         self.post_init()
 
@@ -86,12 +88,20 @@ class LagwiseForCausalLM(PreTrainedModel, GenerationMixin):
     def get_input_embeddings(self) -> None:
         return None
 
-    def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None,
+    def resize_token_embeddings(self, *_: Any, **__: Any) -> None:
+        raise ValueError(f"resize_token_embeddings: expected a new model: the vocabulary, "
+                         f"{self.config.vocabulary}, is part of its config")
+
+    def forward(self, input_ids: Optional[Tensor] = None, attention_mask: Optional[Tensor] = None,
                 past_key_values: Optional[LagwiseCache] = None, labels: Optional[Tensor] = None,
                 use_cache: Optional[bool] = None, logits_to_keep: int = 0,
-                **_: Any) -> CausalLMOutputWithPast:
+                **rest: Any) -> CausalLMOutputWithPast:
         """`labels` [B, N] as input_ids, -100 where none counts; the loss is that of the next
         token. With `use_cache` (and without a gradient) the cache comes back."""
+        for name in ("inputs_embeds", "output_hidden_states", "output_attentions"):
+            if rest.get(name) is not None and rest.get(name) is not False:
+                raise ValueError(f"{name}: expected none: a model of lagwise is one step of the graph, "
+                                 "from tokens to logits")
         use_cache = self.config.use_cache if use_cache is None else use_cache
         if past_key_values is None and (labels is not None or not use_cache or self._learns()):
             logits = self.model(input_ids, **self._spans(input_ids, attention_mask))

@@ -21,9 +21,23 @@ def padding_mask(batch_size: int, q_length: int, kv_length: int, q_offset: int =
                  attention_mask: Optional[Tensor] = None, **_: Any) -> Tensor:
     """What a model hands to its layers in place of an N x N mask: true where a key is real,
     [B, M]. Causality and windows reach :func:`exact_attention` as words."""
+    _expect_neighbours(batch_size, q_length, q_offset, mask_function)
     if attention_mask is None:
         return torch.ones(batch_size, kv_length, dtype=torch.bool)
     return attention_mask[:, -kv_length:].bool()
+
+
+def _expect_neighbours(rows: int, queries: int, first: int, sees: Any) -> None:
+    """Refuses masks that are more than causality, a window and padding: all those let a token
+    see the one before it, while documents in one row (position_ids that begin again) and chunks
+    do not, at their borders."""
+    if sees is None or queries < 2 or torch.compiler.is_compiling():
+        return
+    at = first + torch.arange(1, queries)
+    seen = sees(torch.arange(rows)[:, None], torch.tensor(0), at, at - 1)
+    if not bool(torch.as_tensor(seen).all()):
+        raise ValueError(f"{NAME}: expected one document a row, got a mask that keeps a token from the one "
+                         "before it (position_ids that begin again, chunks); give documents rows of their own")
 
 
 def key_bias(mask: Optional[Tensor], like: Tensor) -> Optional[Tensor]:
