@@ -41,6 +41,14 @@ bool is_note(const fs::path& file) {
          name.starts_with("COPYING") || file.extension() == ".md";
 }
 
+/// Archives and such; .gz is not among them, for readers unpack it.
+bool is_packed_name(const fs::path& file) {
+  constexpr const char* kEndings[] = {".tar", ".tgz", ".zip", ".xz",
+                                      ".bz2", ".zst", ".7z",  ".rar"};
+  return std::ranges::find(kEndings, file.extension()) != std::end(kEndings) ||
+         file.stem().extension() == ".tar";
+}
+
 /// Whether a table has these columns: of a header, or of the first line of .jsonl.
 bool has_columns(const std::string& file, const std::vector<Column>& columns) {
   try {
@@ -103,6 +111,10 @@ class Look {
       say("a picture");
       return none("a folder of pictures for each class; one is for lagwise predict");
     }
+    if (is_packed_name(path)) {
+      say("a packed file");
+      return packed();
+    }
     if (is_table_name(path)) return table(path);
     if (path.ends_with(".json")) return chorales();
     if (!is_text_name(path) && !begins_as_text(path)) {
@@ -120,7 +132,8 @@ class Look {
         {midi_, &Look::midi},
         {pictures_, &Look::pictures},
         {std::ssize(tables_), &Look::tables},
-        {texts_, &Look::language}};
+        {texts_, &Look::language},
+        {packed_, &Look::packed}};
     const auto present =
         std::ranges::count_if(kinds, [](const auto& kind) { return kind.first > 0; });
     if (present == 0)
@@ -139,6 +152,8 @@ class Look {
       const std::string name = at->path().string();
       if (is_note(at->path()))
         ++others;
+      else if (is_packed_name(at->path()))
+        ++packed_;
       else if (is_midi_name(name))
         ++midi_;
       else if (is_picture_name(name))
@@ -157,6 +172,7 @@ class Look {
     if (pictures_) say(counted(pictures_, "picture", "pictures"));
     if (!tables_.empty()) say(counted(std::ssize(tables_), "table", "tables"));
     if (texts_) say(counted(texts_, "text", "texts"));
+    if (packed_) say(counted(packed_, "packed file", "packed files"));
     if (others) say(counted(others, "other file", "other files"));
   }
 
@@ -197,6 +213,7 @@ class Look {
   }
 
   void midi() { found_.kind = "midi"; }
+  void packed() { none("files as they are: unpack these first"); }
 
   void pictures() {
     if (!is_picture_folder(found_.path))
@@ -281,7 +298,7 @@ class Look {
   }
 
   Recognised found_;
-  int64_t midi_ = 0, pictures_ = 0, texts_ = 0;
+  int64_t midi_ = 0, pictures_ = 0, texts_ = 0, packed_ = 0;
   std::vector<std::string> tables_;
 };
 

@@ -65,6 +65,10 @@ TEST_F(RecognisedPath, TellsTextsFromOtherFiles) {
   EXPECT_EQ(table("umlauts", cut).substr(0, 8), "language");
   EXPECT_EQ(table("x.bin", std::string("\0\1\2", 3)),
             "(text, a table, or a folder of music or pictures): a file of 3 bytes");
+  EXPECT_EQ(table("x.tar.xz", "?"),
+            "(files as they are: unpack these first): a packed file");
+  EXPECT_EQ(table("x.tar.gz", "?"),
+            "(files as they are: unpack these first): a packed file");
   EXPECT_THAT(table("x.mid", "MThd"), HasSubstr("a prompt for lagwise generate"));
   EXPECT_THAT(table("x.PNG", "?"), HasSubstr("for lagwise predict"));
   EXPECT_THAT(table("x.json", "{}"), HasSubstr("chorales as in Jsb16thSeparated.json"));
@@ -129,6 +133,9 @@ TEST_F(RecognisedPath, SaysWhatItSawWhereItIsNone) {
   put(folder / "x/a.mid", "");
   put(folder / "x/a.txt", "text");
   EXPECT_EQ(look("x"), "(files of one kind, got several): 1 MIDI file | 1 text");
+  put(folder / "w/a.bin.xz", "");
+  put(folder / "w/a.txt", "text");
+  EXPECT_EQ(look("w"), "(files of one kind, got several): 1 text | 1 packed file");
   put(folder / "y/a.exe", "");
   EXPECT_EQ(look("y"),
             "(music, pictures, tables or texts, got none of these): 1 other file");
