@@ -1,7 +1,7 @@
 #include <cstdlib>
 
 #include "lagwise/core/errors.h"
-#include "lagwise/data/sources/text_columns.h"
+#include "lagwise/data/sources/pair_examples.h"
 
 /// Any bytes are a table with the columns of labelled texts or of pairs, or a DataError;
 /// the first byte chooses the format and the columns.
@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr const char* kNames[] = {"a.csv", "a.tsv", "a.jsonl"};
   const bool pairs = data[0] >= '3';
   const std::vector<Column> columns =
-      pairs ? std::vector<Column>{{"", {"source"}}, {"", {"target"}}}
+      pairs ? std::vector<Column>{source_column(), target_column()}
             : std::vector<Column>{{"", {"text", "sentence"}}, {"", {"label"}}};
   try {
     TextColumns table(kNames[data[0] % 3], {data + 1, size - 1}, columns);

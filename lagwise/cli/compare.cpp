@@ -40,9 +40,12 @@ void print(const CompareTable& table, const CompareFlags& flags) {
     fmt::print("{}", flags.markdown ? table_markdown(table) : table_text(table));
 }
 
-/// The twins' restart lines, and whether anybody gains by a longer past.
-void add_gains(CompareTable& table) {
+/// The twins' restart lines, and whether anybody gains by a longer past; what pictures
+/// looked like to each encoding.
+void add_findings(CompareTable& table) {
   set_twins(table.rows);
+  for (const std::string& line : geometry_lines(table.rows))
+    table.notes.push_back(line);
   for (const std::string& line : gain_lines(table.rows)) table.notes.push_back(line);
 }
 
@@ -70,7 +73,7 @@ void compare_runs(const CompareFlags& flags) {
   for (const RunSummary& run : runs)
     for (const std::string& file : run.damaged)
       table.notes.push_back(file + " is damaged and left out");
-  add_gains(table);
+  add_findings(table);
   for (const std::string& line : old_restart_lines(runs)) table.notes.push_back(line);
   for (const std::string& line : likeness_lines(runs)) table.notes.push_back(line);
   print(table, flags);
@@ -145,7 +148,7 @@ CompareTable table_of(const CompareFlags& flags, const std::vector<GridCell>& ce
           : fmt::format("every cell has the steps of its recipe and the best learning "
                         "rate of {}, by the loss on valid with the first seed",
                         fmt::join(request.rates, ", ")));
-  add_gains(table);
+  add_findings(table);
   table.notes.push_back(fmt::format(
       "{} of {} runs are done; {:.1f} of {:g} minutes spent; {} side by side",
       runner.done(), runner.asked(), ledger.spent() / 60, flags.runner.minutes,

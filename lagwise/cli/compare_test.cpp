@@ -264,6 +264,28 @@ TEST(Compare, SaysWhereARestartLineIsOfAnOlderVersion) {
   EXPECT_THAT(out, Not(HasSubstr("/new has")));
 }
 
+TEST(Compare, SaysWhatPicturesLookedLikeToEachEncoding) {
+  const TempFolder folder;
+  const auto put_seen = [&](const std::string& name, const std::string& encoding,
+                            const std::string& seen) {
+    put_run(folder / name, recipe_of(encoding, 1), true, 2.5);
+    put(folder / name + "/run.json",
+        "{\"parameters\": 1, \"grid_seen\": " + seen + "}");
+  };
+  put_seen("a", "rope:layout=half", "[14, 14]");
+  put_seen("b", "alibi", "[]");
+  const auto said = [&](const std::vector<std::string>& runs) {
+    std::vector<std::string> words = {"compare"};
+    for (const std::string& run : runs) words.push_back(folder / run);
+    return run_captured({verb("compare")}, words).out;
+  };
+  EXPECT_THAT(said({"a", "b"}), HasSubstr("seen as a grid of 14 x 14 by rope"));
+  EXPECT_THAT(said({"a", "b"}), HasSubstr("seen as a line of cells by alibi\n"));
+  EXPECT_THAT(said({"a", "b"}), HasSubstr("--set model.grid=line shows all of them"));
+  EXPECT_THAT(said({"b"}), HasSubstr("seen as a line of cells by every row\n"));
+  EXPECT_THAT(said({"b"}), Not(HasSubstr("rows differ in what they see")));
+}
+
 TEST(Compare, HasAColumnForTheMetricAtEachLength) {
   const TempFolder folder;
   put_run(folder / "a", recipe_of("none", 1), true, 0.9);

@@ -16,7 +16,10 @@ constexpr const char* kAbout =
 void list(const CLI::App& verb) {
   for (const CLI::App* one : verb.get_subcommands(nullptr))
     fmt::print("{:<12} {}\n", one->get_name(), one->get_description());
-  fmt::print("\nlagwise data NAME --help shows the options of each.\n");
+  fmt::print(
+      "\nlagwise data NAME --help shows the options of each; lagwise data PATH looks "
+      "at "
+      "a file or a folder.\n");
 }
 
 void add_data(CLI::App& app) {

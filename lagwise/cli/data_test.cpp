@@ -55,8 +55,8 @@ const std::vector<std::string> kSmallListops = {
 TEST_F(Data, ListsWhatItCanPrepare) {
   const Outcome outcome = lagwise({"data"});
   EXPECT_EQ(outcome.code, 0);
-  for (const char* name : {"harmonise", "images", "language", "listops", "pathfinder",
-                           "retrieval", "text"})
+  for (const char* name : {"harmonise", "images", "language", "listops", "pairs",
+                           "pathfinder", "retrieval", "text", "look"})
     EXPECT_THAT(outcome.out, HasSubstr(std::string(name) + " "));
   EXPECT_THAT(lagwise({"data", "listops", "--help"}).out, HasSubstr("--shorter-than"));
 }

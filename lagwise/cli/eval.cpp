@@ -1,7 +1,7 @@
 // `lagwise eval`: what a trained model is worth. The task's metric; for language models
 // also the loss by position beside the restart line, or along one long stream; for
-// tasks whose examples have any length, the metric at each; for music how like their
-// sources continuations are.
+// tasks whose examples have any length, the metric at each; for pairs what it answers; for
+// music how like their sources continuations are.
 
 #include <fmt/format.h>
 
@@ -25,6 +25,7 @@
 #include "lagwise/models/model.h"
 #include "lagwise/runtime/model.h"
 #include "lagwise/study/eval_files.h"
+#include "lagwise/train/answers.h"
 #include "lagwise/train/evaluation.h"
 #include "lagwise/train/exported_loss.h"
 #include "lagwise/train/past.h"
@@ -138,14 +139,25 @@ class Eval {
   }
 
   void metric() {
-    const Evaluation found =
-        evaluate(*run_.model, *run_.task, run_.draw(), split_, flags_.examples, 16,
-                 showing(run_.task->metric()));
+    Evaluation found = evaluate(*run_.model, *run_.task, run_.draw(), split_,
+                                flags_.examples, 16, showing(run_.task->metric()));
     need_finite(found.loss);
-    say(metric_text(found));
+    const Answers answers = answers_of(found);
+    say(metric_text(found) + answers_text(answers));
     const int64_t of_all = run_.task->size(split_);
     keep("metric", metric_json(found, run_.step, of_all),
          found.examples < of_all ? found.examples : 0);
+  }
+
+  /// What a model that listens writes, of tasks that know what it should; how good that
+  /// is goes to the other figures.
+  Answers answers_of(Evaluation& found) {
+    if (!has_answers(*run_.task, *run_.model)) return {};
+    Answers answers = write_answers(*run_.model, *run_.task, run_.draw(), split_,
+                                    flags_.examples, 64, showing("answers"));
+    found.more["exact match"] = answers.exact_match();
+    found.more["chrF"] = answers.chrf();
+    return answers;
   }
 
   /// The metric at each length that the task and the encoding's table have room for.

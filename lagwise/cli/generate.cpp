@@ -1,24 +1,18 @@
 // `lagwise generate`: what a trained model writes. A language model goes on from the
-// prompt, token by token as it comes; an encoder_decoder hears the prompt and answers; a
-// model of music goes on from a MIDI file, and what it wrote is drawn and played.
+// prompt, token by token as it comes; an encoder_decoder hears a source, or several, and
+// answers; a model of music goes on from a MIDI file, and what it wrote is drawn and played.
 
-#include <ATen/ops/full.h>
-#include <ATen/ops/tensor.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iostream>
-#include <iterator>
 #include <memory>
 #include <stdexcept>
 
 #include "lagwise/cli/checks.h"
+#include "lagwise/cli/generate/asked_text.h"
 #include "lagwise/cli/generate/engine.h"
 #include "lagwise/cli/generate/music.h"
 #include "lagwise/cli/generate/sampling_flags.h"
@@ -32,6 +26,7 @@
 #include "lagwise/data/music/music_corpus.h"
 #include "lagwise/models/model.h"
 #include "lagwise/study/card.h"
+#include "lagwise/tasks/padded.h"
 #include "lagwise/train/generation.h"
 
 namespace lagwise::cli {
@@ -44,24 +39,13 @@ constexpr int kMostSamples = 4096;
 struct GenerateFlags {
   RunFlags run;
   std::string prompt, prompt_file, out;
-  int length = 0, count = 1;  // length 0: not given
-  int prompt_tokens = 0;      // 0: all
+  std::string source, source_file;  // of models that listen
+  int length = 0, count = 1;        // length 0: not given
+  int prompt_tokens = 0;            // 0: all
   SamplingFlags sampling;
   EngineFlags engine;
   bool json = false, silent = false;
 };
-
-/// What a file holds; of "-" what comes from stdin.
-std::string contents(const std::string& file) {
-  if (file == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
-  std::error_code ignored;
-  if (std::filesystem::is_directory(file, ignored))
-    throw DataError(file, -1, "a file, got a folder");
-  std::ifstream in(file, std::ios::binary);  // a pipe will do
-  if (!in)
-    throw DataError(file, -1, std::string("a readable file: ") + std::strerror(errno));
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 /// Before the work, so that a wrong name costs nothing.
 void make_folder(const std::string& folder) {
@@ -80,18 +64,27 @@ class Generate {
       : flags_(flags),
         engine_(flags.run, flags.engine),
         run_(engine_.run()),
-        prompt_(flags.prompt) {
-    if (data::is_midi_name(flags.prompt_file))
-      prompt_ = flags.prompt_file;  // the task reads it
-    else if (!flags.prompt_file.empty())
-      prompt_ = contents(flags.prompt_file);
+        listens_(model_row(run_.model_config().model).listens) {
+    const bool prompted = flags.source.empty() && flags.source_file.empty();
+    if (!prompted && !listens_)
+      throw std::invalid_argument(
+          "--source: expected a run of a model that listens, as those of pairs and "
+          "harmonise do; this one goes on from --prompt");
+    const std::string& file = prompted ? flags.prompt_file : flags.source_file;
+    std::string asked = prompted ? flags.prompt : flags.source;
+    if (data::is_midi_name(file))
+      asked = file;  // the task reads it
+    else if (!file.empty())
+      asked = asked_text(file);
     if (!flags.out.empty()) make_folder(flags.out);
-    find_text();
+    find_text(asked);
+    const bool lines = !file.empty() && text_->end() >= 0;
+    asked_ = lines ? asked_lines(file, asked, kMostSamples / flags.count)
+                   : std::vector<std::string>{asked};
     sampling_ = flags.sampling.sampling();
-    listens_ = model_row(run_.model_config().model).listens;
     scheme_ = text_->music();
     live_ = !flags_.json && !listens_ && !scheme_;
-    if (scheme_ && data::is_midi_name(prompt_)) like_ = data::read_smf(prompt_);
+    if (scheme_ && data::is_midi_name(asked)) like_ = data::read_smf(asked);
   }
 
   void run() {
@@ -99,7 +92,7 @@ class Generate {
     const StopSignal listening;
     if (live_) begin_sample(0);
     const Written written = write_on(
-        engine_.start(flags_.count, writing.source), text_, writing,
+        engine_.start(std::ssize(writing.prompts), writing.source), text_, writing,
         [&](const std::vector<int64_t>& tokens) { return took(tokens, writing); });
     engine_.save();
     progress_.clear();
@@ -115,10 +108,10 @@ class Generate {
  private:
   /// What the tokens stand for. The checkpoint knows it; the data is read only where
   /// the prompt is a piece of it.
-  void find_text() {
+  void find_text(const std::string& asked) {
     own_text_ = make_token_text(run_.recipe.data.task, run_.words, run_.tokenizer);
     text_ = own_text_.get();
-    if (text_ && !text_->asks_for_data(prompt_)) return;
+    if (text_ && !text_->asks_for_data(asked)) return;
     open_later(run_);
     text_ = run_.task.get();
   }
@@ -140,47 +133,67 @@ class Generate {
     fmt::print(stderr, "-> {}\n", files);
   }
 
+  /// Samples of one text stand together.
+  const std::string& asked(int64_t sample) const {
+    return asked_[static_cast<size_t>(sample / flags_.count)];
+  }
+
   /// What is given: of a MIDI file, as much as is asked for.
-  std::vector<int64_t> prompt_tokens() const {
-    std::vector<int64_t> tokens = text_->encode(prompt_);
+  std::vector<int64_t> prompt_tokens(int64_t sample) const {
+    std::vector<int64_t> tokens = text_->encode(asked(sample));
     if (flags_.prompt_tokens > 0)
       tokens.resize(std::min(tokens.size(), static_cast<size_t>(flags_.prompt_tokens)));
     return tokens;
   }
 
   Writing plan() {
-    const std::vector<int64_t> tokens = prompt_tokens();
     Writing writing;
     writing.sampling = sampling_;
     writing.stops = flags_.sampling.stop_tokens(*text_);
     writing.log_probabilities = flags_.sampling.log_probabilities;
     writing.length = flags_.length > 0 ? flags_.length : 512;
     writing.take_last = !flags_.engine.save_state.empty();
-    const auto count = static_cast<size_t>(flags_.count);
-    if (!listens_) {
-      // A language model needs something to go on from: text begins after a line break.
-      const bool empty = tokens.empty() && !text_->grammar() && !engine_.goes_on();
-      writing.prompts.assign(count, empty ? text_->encode("\n") : tokens);
+    if (listens_) {
+      plan_answers(writing);
       return writing;
     }
-    if (tokens.empty())
-      throw std::invalid_argument(
-          "this model answers what it hears: expected --prompt, got none");
-    const auto heard = static_cast<int64_t>(tokens.size());
-    source_.source =
-        at::tensor(tokens, at::kLong).unsqueeze(0).expand({flags_.count, heard});
-    source_.source_lengths = at::full({flags_.count}, heard, at::kLong);
-    writing.source = &source_;
-    writing.prompts.assign(count, {0});
-    if (flags_.length == 0) writing.length = heard;
+    // A language model needs something to go on from: text begins after a line break.
+    const std::vector<int64_t> tokens = prompt_tokens(0);
+    const bool empty = tokens.empty() && !text_->grammar() && !engine_.goes_on();
+    writing.prompts.assign(static_cast<size_t>(flags_.count),
+                           empty ? text_->encode("\n") : tokens);
     return writing;
+  }
+
+  /// An answer ends where the model says so, or is as long as what was heard.
+  void plan_answers(Writing& writing) {
+    std::vector<std::vector<int64_t>> heard;
+    int64_t longest = 0;
+    for (int64_t i = 0; i < std::ssize(asked_) * flags_.count; ++i) {
+      heard.push_back(prompt_tokens(i));
+      longest = std::max(longest, std::ssize(heard.back()));
+      if (heard.back().empty())
+        throw std::invalid_argument(
+            "this model answers what it hears: expected --source, got none");
+    }
+    source_.source = padded(heard, 0);
+    source_.source_lengths = lengths_of(heard);
+    writing.source = &source_;
+    writing.prompts.assign(heard.size(), {text_->begin()});
+    const bool ends = text_->end() >= 0;
+    if (ends) writing.stops.push_back({text_->end()});
+    if (flags_.length == 0)
+      writing.length = ends ? run_.model_config().length : longest;
+    if (ends && longest > run_.model_config().length)
+      fmt::print(stderr, "a source of {} tokens; the model was trained on up to {}\n",
+                 longest, run_.model_config().length);
   }
 
   void begin_sample(int64_t index) const {
     if (flags_.count > 1)
       fmt::print("{}--- sample {} of {} ---\n", index > 0 ? "\n" : "", index + 1,
-                 flags_.count);
-    if (!listens_ && !scheme_) fmt::print("{}", shown_text(prompt_));
+                 std::ssize(asked_) * flags_.count);
+    if (!listens_ && !scheme_) fmt::print("{}", shown_text(asked(index)));
     std::fflush(stdout);
   }
 
@@ -204,8 +217,10 @@ class Generate {
   std::vector<Sample> samples_of(const Written& written) const {
     std::vector<Sample> samples;
     for (const std::vector<int64_t>& tokens : written.tokens) {
-      samples.push_back({static_cast<int64_t>(samples.size()), shown_text(prompt_),
-                         shown_text(text_->decode(tokens)), tokens, prompt_tokens()});
+      const int64_t index = std::ssize(samples);
+      samples.push_back({index, shown_text(asked(index)),
+                         shown_text(text_->decode(tokens)), tokens,
+                         prompt_tokens(index)});
       if (flags_.sampling.log_probabilities)
         samples.back().log_probabilities =
             written.log_probabilities[samples.size() - 1];
@@ -254,7 +269,9 @@ class Generate {
                "{} tokens{} in {:.2f} s: {:.0f} tokens/s; a prompt of {} in "
                "{:.2f} s; state {:.1f} kB; engine {}\n",
                written.steps,
-               flags_.count > 1 ? fmt::format(" each of {} samples", flags_.count) : "",
+               writing.prompts.size() > 1
+                   ? fmt::format(" each of {} samples", writing.prompts.size())
+                   : "",
                written.seconds, rate(written), writing.prompts[0].size(),
                written.prompt_seconds, static_cast<double>(written.state_bytes) / 1e3,
                engine_.name());
@@ -263,12 +280,12 @@ class Generate {
   const GenerateFlags& flags_;
   Engine engine_;
   Run& run_;
-  std::string prompt_;
+  bool listens_;                         ///< a source is heard, no prompt continued
+  std::vector<std::string> asked_;       ///< the prompt, or the sources
   std::unique_ptr<TokenText> own_text_;  ///< where no data was read
   const TokenText* text_ = nullptr;
   Sampling sampling_;
-  bool listens_ = false;  ///< the prompt is heard, not continued
-  bool live_ = false;     ///< the first sample is printed as it comes
+  bool live_ = false;  ///< the first sample is printed as it comes
   const data::TokenScheme* scheme_ = nullptr;  ///< of music
   data::Music like_;                           ///< the file to go on from
   Batch source_;
@@ -286,18 +303,31 @@ void add_generate(CLI::App& app) {
       "The folder of a run, or a file that `lagwise export` wrote");
   CLI::Option* prompt = verb->add_option(
       "--prompt", flags->prompt,
-      "What to go on from: a text; of music, a MIDI file or a piece such as test:3; of "
-      "harmonise, the soprano to answer: \"C5:4 D5:8\", or valid:3 for that of a "
-      "chorale");
-  verb->add_option("--prompt-file", flags->prompt_file,
-                   "The same, from a file; - from stdin")
+      "What to go on from: a text; of music, a MIDI file or a piece such as test:3");
+  CLI::Option* prompt_file = verb->add_option("--prompt-file", flags->prompt_file,
+                                              "The same, from a file; - from stdin")
+                                 ->check(file_name())
+                                 ->excludes(prompt);
+  CLI::Option* source =
+      verb->add_option(
+              "--source", flags->source,
+              "What to answer, of models that listen (--prompt will do too): a text; "
+              "of "
+              "harmonise a soprano, \"C5:4 D5:8\", or valid:3 for that of a chorale")
+          ->excludes(prompt)
+          ->excludes(prompt_file);
+  verb->add_option("--source-file", flags->source_file,
+                   "The same, from a file, of pairs a text a line; - from stdin")
       ->check(file_name())
-      ->excludes(prompt);
+      ->excludes(source)
+      ->excludes(prompt)
+      ->excludes(prompt_file);
   verb->add_option("--prompt-tokens", flags->prompt_tokens,
                    "Give only the first so many tokens of the prompt; all unless given")
       ->check(whole_number(1, kMostCount));
   verb->add_option("--length", flags->length,
-                   "Tokens to write; 512 unless given, or as many as were heard")
+                   "Tokens to write; 512 unless given, of answers as many as were "
+                   "heard, or up to the end and no more than were trained on")
       ->check(whole_number(1, kMostCount));
   add_sampling_flags(*verb, flags->sampling);
   add_engine_flags(*verb, flags->engine);

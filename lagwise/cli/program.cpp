@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <stdexcept>
 
@@ -65,10 +66,11 @@ std::string option_part(const std::string& word) {
     throw std::invalid_argument(
         fmt::format("'{}' is no option of {}; those of a verb belong after it: {}",
                     previous, path, legal_verbs(app, path)));
+  const char* const nor = contains(names, "look") ? ", and no file is there" : "";
   std::string meant = nearest(word, names);
   if (!meant.empty()) meant = fmt::format("did you mean '{}'? ", meant);
   throw std::invalid_argument(
-      fmt::format("'{}' is no verb of {}; {}{}: {}", word, path, meant,
+      fmt::format("'{}' is no verb of {}{}; {}{}: {}", word, path, nor, meant,
                   meant.empty() ? "its verbs" : "Its verbs", legal_verbs(app, path)));
 }
 
@@ -161,6 +163,18 @@ void take_help(std::vector<std::string>& words) {
   words.emplace_back("--help");
 }
 
+// "data songs" is "data look songs": of a verb that can look, a word that is none of
+// its own but names what is there.
+void take_look(const CLI::App& program, std::vector<std::string>& words) {
+  const auto verb = std::find_if_not(words.begin(), words.end(), is_option);
+  if (verb == words.end() || !contains(verb_names(program), *verb)) return;
+  const std::vector<std::string> below = verb_names(*program.get_subcommand(*verb));
+  const auto path = verb + 1;
+  if (path == words.end() || !contains(below, "look") || contains(below, *path)) return;
+  std::error_code failed;
+  if (std::filesystem::exists(*path, failed)) words.insert(path, "look");
+}
+
 void run(CLI::App& program, const std::vector<AddVerb>& verbs,
          std::vector<std::string> words) {
   program.set_version_flag("--version", version_line(), "Print the version and exit");
@@ -172,6 +186,7 @@ void run(CLI::App& program, const std::vector<AddVerb>& verbs,
   for (AddVerb add : verbs) add(program);
 
   take_help(words);
+  take_look(program, words);
   check_verbs(program, words);
   std::reverse(words.begin(), words.end());  // the order CLI11 wants
   try {

@@ -102,6 +102,30 @@ TEST(Classifier, SeesAGridWhereItsEncodingTakesOne) {
   EXPECT_GT(gap.abs().max().item<double>(), 1e-4);
 }
 
+TEST(Classifier, SeesALineOrAGridWhereItIsTold) {
+  ModelConfig config = small_model("classifier", "rope:layout=half", kNormalised);
+  const Batch batch = batch_of(random_tokens(1, 12, 11));
+  const at::Tensor line = make_model(config)->logits(batch, {}).detach();
+  config.grid = {3, 4};
+  const at::Tensor grid = make_model(config)->logits(batch, {}).detach();
+  config.geometry = "line";
+  expect_same(make_model(config)->logits(batch, {}).detach(), line, 0);
+  EXPECT_TRUE(seen_grid(config).empty());
+  config.geometry = "grid";
+  expect_same(make_model(config)->logits(batch, {}).detach(), grid, 0);
+  EXPECT_EQ(seen_grid(config), config.grid);
+  config.encoding = "alibi";
+  EXPECT_EQ(message_of([&] { make_model(config); }),
+            "model.grid: expected an encoding of 2 axes where it is grid, got 'alibi', "
+            "which takes 1; with line every encoding sees the cells in a line");
+  config.geometry = "auto";
+  EXPECT_TRUE(seen_grid(config).empty());
+  config.geometry = "grid", config.grid = {};
+  EXPECT_EQ(message_of([&] { make_model(config); }),
+            "model.grid: expected auto or line, got grid: the data of this task has "
+            "none");
+}
+
 TEST(Classifier, SaysWhatItNeeds) {
   ModelConfig config = small_model("classifier", "none", kNormalised);
   config.pooling = "max";

@@ -94,4 +94,9 @@ const ModelRow& model_row(std::string_view name);
 /// the encodings that the attention can serve.
 std::shared_ptr<Model> make_model(const ModelConfig& config);
 
+/// The grid whose axes the encodings of a model see, {14, 14}; empty: they see a line, or
+/// there is no grid. std::invalid_argument where model.grid asks for one that they do not
+/// take, or that the data has not.
+std::vector<int64_t> seen_grid(const ModelConfig& config);
+
 }  // namespace lagwise

@@ -28,6 +28,10 @@ struct ModelConfig {
   std::string cross_attention = "exact";
   int64_t length = 512;  ///< trained on; the horizon of encodings that need one
   std::vector<int64_t> grid = {};  ///< of images: {32, 32}
+  std::string geometry =
+      "auto";  ///< of a grid: `grid` shows encodings its axes, `line`
+               ///<   its cells one after another, `auto` the first
+               ///<   where they take it, else the second
   int64_t patch =
       1;  ///< above 1: tokens are numbers (pixels), and each `patch` of them
           ///<   become one row of the model by a linear map

@@ -76,6 +76,7 @@ class Stack : public torch::nn::Module {
   int64_t place_;  // which draws the dropout of the input uses
   std::vector<std::string> attention_texts_, encoding_texts_;  // by layer
   LayerEncodings encodings_;
+  std::vector<int64_t> grid_;  // that they see; empty: a line
   std::shared_ptr<Encoding> cross_encoding_;
   at::Tensor embed_;
   std::shared_ptr<nn::LinearLayer> patches_;  // instead, where config.patch > 1

@@ -57,6 +57,16 @@ void read_lengths(RunSummary& run, const Json& json) {
         {.tokens = whole_in(at, "tokens"), .value = number_in(at, "value")});
 }
 
+/// "14 x 14", "line", or nothing of a run without a grid, or of an older lagwise.
+std::string geometry_in(const Json& facts) {
+  if (!facts.is_object() || !facts.contains("grid_seen")) return "";
+  std::string text;
+  for (const Json& side : facts["grid_seen"])
+    if (side.is_number_integer())
+      text += (text.empty() ? "" : " x ") + std::to_string(side.get<int64_t>());
+  return text.empty() ? "line" : text;
+}
+
 /// The median of single tokens: the first ones pay for a cold start.
 double decoding_speed(const Json& json) {
   std::vector<double> speeds;
@@ -153,6 +163,7 @@ RunSummary summary_of(const RunFiles& files, int64_t examples) {
   run.recipe = read_kept_recipe(recipe);
   run.parameters = whole_in(files.facts, "parameters");
   run.data_hash = text_in(files.facts, "data_hash");
+  run.geometry = geometry_in(files.facts);
   run.damaged = files.damaged;
   read_metrics(files, run);
   if (read_some_metric(files, run, examples)) {

@@ -22,6 +22,7 @@ struct RunSummary {
   int64_t step = 0;  ///< of the last line of metrics.jsonl
   RunState state = RunState::not_started;
   std::string data_hash;  ///< of the data it was trained on
+  std::string geometry;   ///< of pictures, what encodings see: "14 x 14", or "line"
 
   double valid_loss = kUnknown;  ///< the lowest on the split valid, while training
   double train_tokens_per_second = kUnknown;

@@ -18,7 +18,7 @@ TEST(Tasks, AreListedByName) {
   }
   EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
   EXPECT_THAT(names, IsSupersetOf({"harmonise", "images", "language", "listops",
-                                   "pathfinder", "retrieval", "text"}));
+                                   "pairs", "pathfinder", "retrieval", "text"}));
 }
 
 TEST(Tasks, SuggestTheNameThatWasMeant) {
@@ -47,6 +47,7 @@ TEST(Tasks, TellTheirOptionsWithoutData) {
   EXPECT_EQ(keys("listops"),
             " train valid test longer_than shorter_than max_depth max_args");
   EXPECT_EQ(keys("music"), " scheme styles songs corpus transpose bars");
+  EXPECT_EQ(keys("pairs"), " valid test source target long made");
   EXPECT_EQ(keys("pathfinder"), " train valid test contour");
   EXPECT_EQ(keys("retrieval"), " train valid test");
   EXPECT_EQ(keys("text"), " valid test text label");

@@ -23,6 +23,11 @@ class TokenText {
   /// itself knows it then.
   virtual bool asks_for_data(const std::string& prompt) const;
 
+  // Of texts that a model writes while it listens to another: the token before the
+  // first, and the one that says that all is written; -1: none says so.
+  virtual int64_t begin() const { return 0; }
+  virtual int64_t end() const { return -1; }
+
   /// Which tokens may come next; nullptr: any.
   virtual std::unique_ptr<Grammar> grammar() const;
 

@@ -9,6 +9,7 @@
 
 #include "lagwise/models/model.h"
 #include "lagwise/train/evaluation_mode.h"
+#include "lagwise/train/spread.h"
 #include "lagwise/train/team.h"
 
 namespace lagwise {
@@ -55,16 +56,13 @@ Evaluation evaluate(const std::function<Loss(const Batch&)>& loss_of, const Task
   const int64_t end = examples > 0 ? std::min(examples, size) : size;
   if (end < 1) throw std::invalid_argument("the split '" + split + "' has no examples");
 
-  // Batches lie spread over the split, the last one at its end: the first of a file are
-  // no fair sample where examples are sorted, as the folders neg and pos are.
-  const int64_t batches = (end + batch - 1) / batch;
+  const std::vector<Stretch> stretches = spread(size, examples, batch);
+  const int64_t batches = std::ssize(stretches);
   const int64_t us = team ? team->group() : 0, step = team ? team->groups() : 1;
   at::Tensor mine = at::zeros({batches, 3}, at::kDouble);  // sum, count, right of each
   for (int64_t i = us; i < batches; i += step) {
-    const int64_t rows = std::min(batch, end - i * batch);
-    const int64_t begin =
-        i * batch + (size - end) * i / std::max<int64_t>(batches - 1, 1);
-    const Loss loss = loss_of(task.eval_batch(split, begin, begin + rows, length));
+    const auto [begin, last] = stretches[static_cast<size_t>(i)];
+    const Loss loss = loss_of(task.eval_batch(split, begin, last, length));
     double* const row = mine.data_ptr<double>() + 3 * i;
     row[0] = loss.sum.item<double>();
     row[1] = static_cast<double>(loss.count), row[2] = static_cast<double>(loss.right);

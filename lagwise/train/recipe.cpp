@@ -17,8 +17,8 @@ namespace {
 std::string decided_elsewhere(const std::string& key) {
   if (key == "model.length") return "it is data.length";
   if (key == "model.seed") return "it is train.seed";
-  for (const char* by_data : {"model.model", "model.vocabulary", "model.classes",
-                              "model.grid", "model.patch"})
+  for (const char* by_data :
+       {"model.model", "model.vocabulary", "model.classes", "model.patch"})
     if (key == by_data) return "the data of data.task decides it";
   return "";
 }

@@ -44,6 +44,11 @@ std::vector<RecipeField> model_fields() {
        .help = "how a classifier makes one row of many",
        .place = at(LAGWISE_AT(model.pooling)),
        .words = {"mean", "cls"}},
+      {.key = "model.grid",
+       .help = "of pictures, what encodings see: their axes, or a line of cells; auto: "
+               "axes where they take them",
+       .place = at(LAGWISE_AT(model.geometry)),
+       .words = {"auto", "line", "grid"}},
       {.key = "model.encoding",
        .help = "positional encoding, or one for each layer; see lagwise encodings",
        .place = at(LAGWISE_AT(model.encoding)),

@@ -40,7 +40,7 @@ void complete(const std::string& task, ModelConfig& config) {
     if (task == next) config.model = "decoder_lm";
   if (task == "retrieval") config.model = "dual_encoder";
   if (task == "pathfinder") config.grid = {4, 4};
-  if (task == "harmonise") config.model = "encoder_decoder";
+  if (task == "harmonise" || task == "pairs") config.model = "encoder_decoder";
 }
 
 TEST(Recipes, AreAllThereThatTheReadmeNames) {
@@ -51,6 +51,7 @@ TEST(Recipes, AreAllThereThatTheReadmeNames) {
                            "language-wikitext2",
                            "language-shakespeare",
                            "harmonise-jsb",
+                           "pairs",
                            "lra/listops-full",
                            "lra/text-full",
                            "lra/image-full",
@@ -82,7 +83,7 @@ TEST(Recipes, GiveModelsThatLearn) {
     const std::string& kind = recipe.model.model;
     if (kind == "classifier" || kind == "dual_encoder")
       batch.targets = batch.targets.select(1, 0);
-    if (task == "harmonise" || task == "retrieval")
+    if (kind == "encoder_decoder" || kind == "dual_encoder")
       batch.source = testing::random_tokens(2, 16, 16, 3);
     const Loss loss = model->loss(batch, {.seed = 1});
     EXPECT_TRUE(std::isfinite(loss.sum.item<double>()));

@@ -162,6 +162,7 @@ void Trainer::describe() const {
   json["parameters"] = optimiser_->numbers();
   json["data_hash"] = data::hash_text(state_.data_hash);
   json["model"] = nlohmann::ordered_json::parse(model_config_text(state_.model));
+  if (state_.model.grid.size() > 1) json["grid_seen"] = seen_grid(state_.model);
   data::replace_file(run_file(path_, "run.json"), json.dump(1) + "\n");
 }
 

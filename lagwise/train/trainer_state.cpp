@@ -23,6 +23,12 @@ std::string with_hash(const std::string& body) {
          data::hash_text(data::fnv1a(data::bytes_of(body))) + std::string(kEnd);
 }
 
+/// What a key of a recipe is called in state.json, where `grid` are its cells.
+std::string kept_key(const RecipeField& field) {
+  const std::string key(field.key.substr(kModel.size()));
+  return key == "grid" ? "geometry" : key;
+}
+
 Ordered model_json(const ModelConfig& config) {
   Recipe recipe;
   recipe.model = config;
@@ -32,7 +38,7 @@ Ordered model_json(const ModelConfig& config) {
                   {"seed", config.seed}};
   for (const RecipeField& field : recipe_fields()) {
     if (!field.key.starts_with(kModel)) continue;
-    const std::string key(field.key.substr(kModel.size()));
+    const std::string key = kept_key(field);
     std::visit([&](const auto& value) { json[key] = value; }, field.kept(recipe));
   }
   return json;
@@ -84,8 +90,9 @@ ModelConfig read_model(const Reader& in) {
   Recipe recipe;
   for (const RecipeField& field : recipe_fields()) {
     if (!field.key.starts_with(kModel)) continue;
-    const std::string key(field.key.substr(kModel.size()));
+    const std::string key = kept_key(field);
     const auto found = in.json().find(key);
+    if (found == in.json().end() && key == "geometry") continue;  // an older run: auto
     if (found == in.json().end() || !field.set_kept(recipe, value_of(*found)))
       in.refuse("model." + key);
   }

@@ -65,7 +65,7 @@ void add_data_pathfinder(CLI::App& verb) {
 }
 
 const RegisterVerb data_pathfinder_registered({.name = "data pathfinder",
-                                               .place = 7,
+                                               .place = 8,
                                                .add = add_data_pathfinder});
 
 }  // namespace

@@ -68,7 +68,7 @@ void add_data_retrieval(CLI::App& verb) {
 }
 
 const RegisterVerb data_retrieval_registered({.name = "data retrieval",
-                                              .place = 8,
+                                              .place = 9,
                                               .add = add_data_retrieval});
 
 }  // namespace

@@ -51,7 +51,7 @@ void add_data_text(CLI::App& verb) {
 }
 
 const RegisterVerb data_text_registered({.name = "data text",
-                                         .place = 9,
+                                         .place = 10,
                                          .add = add_data_text});
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "lagwise/cli/terminal/utf8.h"
 #include "lagwise/report/chart.h"
 
 namespace lagwise::cli {
@@ -128,6 +129,18 @@ std::string metric_text(const Evaluation& found) {
   for (const auto& [name, value] : found.more)
     text += fmt::format("{} {:.4g}\n", name, value);
   return text;
+}
+
+std::string answers_text(const Answers& answers) {
+  constexpr int kShown = 3;
+  std::string text;
+  int shown = 0;
+  for (const Answer& one : answers.all)
+    if (one.written != one.wanted && shown++ < kShown)
+      text += fmt::format("  {}\n    wanted   {}\n    written  {}\n",
+                          shown_text(one.source), shown_text(one.wanted),
+                          shown_text(one.written));
+  return text.empty() ? "" : "answers that were not as wanted, such as:\n" + text;
 }
 
 std::string verdict(const PositionLoss& part) {

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "lagwise/train/answers.h"
 #include "lagwise/train/evaluation.h"
 
 namespace lagwise::cli {
@@ -9,6 +10,9 @@ namespace lagwise::cli {
 // What `lagwise eval` found, for people.
 
 std::string metric_text(const Evaluation& found);
+
+/// The first few that are not what was wanted; nothing where all are.
+std::string answers_text(const Answers& answers);
 
 /// A row for each length.
 std::string lengths_text(const MetricByLength& found);

@@ -9,6 +9,7 @@
 #include "lagwise/data/formats/mapped_file.h"
 #include "lagwise/data/sets/split_dealer.h"
 #include "lagwise/data/sources/acl_imdb.h"
+#include "lagwise/data/sources/split_tables.h"
 
 namespace lagwise::data {
 namespace {
@@ -52,8 +53,7 @@ int64_t label_number(std::string_view label) {
 class LabelledTables {
  public:
   LabelledTables(const TextReading& reading, const std::string& train)
-      : columns_{text_column(reading.text_column),
-                 {reading.label_column, {"label", "target", "class", "sentiment"}}} {
+      : columns_{text_column(reading.text_column), label_column(reading.label_column)} {
     TextColumns table(train, columns_);
     std::set<std::string> labels;
     for (std::vector<std::string> row; table.next(row);) {
@@ -91,19 +91,14 @@ class LabelledTables {
   std::vector<std::string> names_;
 };
 
-/// The file of a split, by any of its names; empty: none.
-std::string table_of(const std::string& folder, const std::vector<std::string>& names) {
-  for (const std::string& name : names)
-    for (const char* ending : {".tsv", ".csv", ".jsonl"})
-      if (const std::string file = folder + "/" + name + ending; fs::exists(file))
-        return file;
-  return "";
-}
-
 }  // namespace
 
 Column text_column(const std::string& asked) {
   return {asked, {"text", "sentence", "review", "content"}};
+}
+
+Column label_column(const std::string& asked) {
+  return {asked, {"label", "target", "class", "sentiment"}};
 }
 
 std::vector<std::string> read_text_examples(const TextReading& reading,
@@ -120,9 +115,7 @@ std::vector<std::string> read_text_examples(const TextReading& reading,
     read_reviews(reading, visit);
     return {"neg", "pos"};
   }
-  const std::string train = table_of(path, {"train"});
-  const std::string valid = table_of(path, {"valid", "val", "dev"});
-  const std::string test = table_of(path, {"test"});
+  const auto [train, valid, test] = find_split_tables(path);
   if (train.empty())
     throw DataError(
         path, -1,

@@ -32,7 +32,8 @@ struct TextReading {
 std::vector<std::string> read_text_examples(const TextReading& reading,
                                             const VisitExample& visit);
 
-/// The names of the columns with text.
+/// The names of the columns with text, and with labels.
 Column text_column(const std::string& asked);
+Column label_column(const std::string& asked);
 
 }  // namespace lagwise::data

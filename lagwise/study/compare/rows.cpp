@@ -72,6 +72,7 @@ CompareRow row_of(const std::string& recipe, const std::vector<RunSummary>& runs
   for (const RunSummary& run : runs) {
     row.encoding = run.recipe.model.encoding, row.lr = run.recipe.train.lr;
     row.attention = run.recipe.model.attention;
+    row.geometry = run.geometry;
     row.past = run.recipe.train.past, row.twin_key = twin_key(run.recipe);
     row.steps = run.finished() ? run.step : run.recipe.train.steps;
     if (run.finished() && run.judged()) done.push_back(&run);

@@ -251,6 +251,7 @@ Json table_json(const CompareTable& table) {
                     {"encoding", row.encoding},
                     {"attention", row.attention},
                     {"past", row.past},
+                    {"geometry", row.geometry},
                     {"lr", std::isfinite(row.lr) ? Json(row.lr) : Json()},
                     {"steps", row.steps},
                     {"seeds", row.done},

@@ -24,6 +24,7 @@ Spread spread_of(const std::vector<double>& values);
 struct CompareRow {
   std::string recipe, encoding, attention;
   std::string past = "0";         ///< train.past
+  std::string geometry;           ///< RunSummary::geometry
   std::string twin_key;           ///< study/twins.h; empty: no seed has begun
   std::vector<std::string> runs;  ///< folders, where the user named them
   double lr = kUnknown;
@@ -68,6 +69,10 @@ void set_twins(std::vector<CompareRow>& rows);
 /// longest length less the lower of its own restart line and its twin's, paired by
 /// seed, with the 95 % interval of the mean over seeds.
 std::vector<std::string> gain_lines(const std::vector<CompareRow>& rows);
+
+/// Which encodings saw the axes of a grid, and which its cells in a line; nothing where
+/// there is no grid.
+std::vector<std::string> geometry_lines(const std::vector<CompareRow>& rows);
 
 /// Rows and what is to be said about all of them, in lines.
 struct CompareTable {

@@ -1,0 +1,309 @@
+#include "lagwise/data/sources/recognised.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "lagwise/core/errors.h"
+#include "lagwise/data/formats/jsb.h"
+#include "lagwise/data/formats/mapped_file.h"
+#include "lagwise/data/formats/picture.h"
+#include "lagwise/data/music/music_corpus.h"
+#include "lagwise/data/sets/language_corpus.h"
+#include "lagwise/data/sets/text_file.h"
+#include "lagwise/data/sources/pair_examples.h"
+#include "lagwise/data/sources/picture_folder.h"
+#include "lagwise/data/sources/split_tables.h"
+#include "lagwise/data/sources/text_examples.h"
+#include "lagwise/data/text/code_point.h"
+
+namespace lagwise::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string counted(int64_t count, const std::string& one, const std::string& many) {
+  return std::to_string(count) + " " + (count == 1 ? one : many);
+}
+
+/// "train 960, valid 120"
+std::string by_split(const std::map<std::string, int64_t>& counts) {
+  std::string text;
+  for (const auto& [split, count] : counts)
+    text += (text.empty() ? "" : ", ") + split + " " + std::to_string(count);
+  return text;
+}
+
+/// Files about the data, which are none of it.
+bool is_note(const fs::path& file) {
+  const std::string name = file.filename().string();
+  return name.starts_with("README") || name.starts_with("LICENSE") ||
+         name.starts_with("COPYING") || file.extension() == ".md";
+}
+
+/// Archives and such; .gz is not among them, for readers unpack it.
+bool is_packed_name(const fs::path& file) {
+  constexpr const char* kEndings[] = {".tar", ".tgz", ".zip", ".xz",
+                                      ".bz2", ".zst", ".7z",  ".rar"};
+  return std::ranges::find(kEndings, file.extension()) != std::end(kEndings) ||
+         file.stem().extension() == ".tar";
+}
+
+/// Whether a table has these columns: of a header, or of the first line of .jsonl.
+bool has_columns(const std::string& file, const std::vector<Column>& columns) {
+  try {
+    TextColumns table(file, columns);
+    std::vector<std::string> row;
+    return !file.ends_with(".jsonl") || table.next(row);
+  } catch (const DataError&) {
+    return false;
+  }
+}
+
+/// "label id id text text", without a header, as AAN has it.
+bool is_aan_table(const std::string& file) {
+  if (!file.ends_with(".tsv")) return false;
+  const MappedFile mapped(file);
+  const std::string_view all = text_of(mapped.bytes());
+  const std::string_view line = all.substr(0, all.find('\n'));
+  return std::ranges::count(line, '\t') == 4 &&
+         (line.starts_with("0") || line.starts_with("1"));
+}
+
+/// Whether the beginning of a file can be text.
+bool begins_as_text(const std::string& file) {
+  constexpr size_t kRead = 1 << 16, kCut = 4;  // the last character may be cut
+  const MappedFile mapped(file);
+  std::string_view front = text_of(mapped.bytes()).substr(0, kRead);
+  if (front.empty() || front.find('\0') != front.npos) return false;
+  if (is_utf8(front)) return true;
+  for (size_t cut = 1; front.size() == kRead && cut < kCut; ++cut)
+    if (is_utf8(front.substr(0, kRead - cut))) return true;
+  return false;
+}
+
+/// One look.
+class Look {
+ public:
+  explicit Look(const std::string& path) { found_.path = path; }
+
+  Recognised at_all() {
+    std::error_code failed;
+    if (!fs::exists(found_.path, failed))
+      throw DataError(found_.path, -1, "a file or a folder; nothing is there");
+    fs::is_directory(found_.path) ? folder() : file();
+    return std::move(found_);
+  }
+
+ private:
+  std::string in(const std::string& name) const { return found_.path + "/" + name; }
+  bool has(const std::string& name) const { return fs::exists(in(name)); }
+  void say(const std::string& line) { found_.seen.push_back(line); }
+  void none(const std::string& why) { found_.why = why; }
+
+  void file() {
+    const std::string& path = found_.path;
+    if (is_midi_name(path)) {
+      say("a MIDI file");
+      return none("a folder of such files; one is a prompt for lagwise generate");
+    }
+    if (is_picture_name(path)) {
+      say("a picture");
+      return none("a folder of pictures for each class; one is for lagwise predict");
+    }
+    if (is_packed_name(path)) {
+      say("a packed file");
+      return packed();
+    }
+    if (is_table_name(path)) return table(path);
+    if (path.ends_with(".json")) return chorales();
+    if (!is_text_name(path) && !begins_as_text(path)) {
+      say("a file of " + std::to_string(fs::file_size(path)) + " bytes");
+      return none("text, a table, or a folder of music or pictures");
+    }
+    language();
+  }
+
+  void folder() {
+    if (is_shard_set(found_.path)) return prepared();
+    count_files();
+    if (named_layout()) return;
+    const std::vector<std::pair<int64_t, void (Look::*)()>> kinds = {
+        {midi_, &Look::midi},
+        {pictures_, &Look::pictures},
+        {std::ssize(tables_), &Look::tables},
+        {texts_, &Look::language},
+        {packed_, &Look::packed}};
+    const auto present =
+        std::ranges::count_if(kinds, [](const auto& kind) { return kind.first > 0; });
+    if (present == 0)
+      return none("music, pictures, tables or texts, got none of these");
+    if (present > 1) return none("files of one kind, got several");
+    for (const auto& [count, tell] : kinds)
+      if (count > 0) (this->*tell)();
+  }
+
+  void count_files() {
+    std::error_code failed;
+    int64_t others = 0;
+    for (fs::recursive_directory_iterator at(found_.path, failed), end;
+         !failed && at != end; at.increment(failed)) {
+      if (!at->is_regular_file(failed)) continue;
+      const std::string name = at->path().string();
+      if (is_note(at->path()))
+        ++others;
+      else if (is_packed_name(at->path()))
+        ++packed_;
+      else if (is_midi_name(name))
+        ++midi_;
+      else if (is_picture_name(name))
+        ++pictures_;
+      else if (is_table_name(name))
+        tables_.push_back(name);
+      else if (is_text_name(name))
+        ++texts_;
+      else
+        ++others;
+    }
+    if (failed)
+      throw DataError(found_.path, -1, "a readable folder: " + failed.message());
+    std::ranges::sort(tables_);
+    if (midi_) say(counted(midi_, "MIDI file", "MIDI files"));
+    if (pictures_) say(counted(pictures_, "picture", "pictures"));
+    if (!tables_.empty()) say(counted(std::ssize(tables_), "table", "tables"));
+    if (texts_) say(counted(texts_, "text", "texts"));
+    if (packed_) say(counted(packed_, "packed file", "packed files"));
+    if (others) say(counted(others, "other file", "other files"));
+  }
+
+  /// Sets that are known by the names of their files.
+  bool named_layout() {
+    const bool idx =
+        has("train-images-idx3-ubyte") || has("train-images-idx3-ubyte.gz");
+    if (idx || has("data_batch_1.bin")) {
+      found_.kind = "images", found_.form = idx ? "mnist" : "cifar10";
+      say(idx ? "the files of MNIST" : "the files of CIFAR-10");
+    } else if (has("basic_train.tsv")) {
+      found_.kind = "listops";
+      say("the tables of ListOps");
+    } else if (has("metadata") && has("imgs")) {
+      found_.kind = "pathfinder";
+      say("the folders of Pathfinder");
+    } else if (has("train/pos") && has("train/neg")) {
+      labelled();
+    } else if (has("wiki.train.tokens") || has("wiki.train.raw")) {
+      language();
+    } else if (const std::string train = find_split_tables(found_.path).train;
+               !train.empty()) {
+      table(train);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  void prepared() {
+    const ShardSet set(found_.path);
+    found_.kind = "set", found_.form = set.manifest().scheme;
+    std::map<std::string, int64_t> sequences;
+    for (const std::string& split : set.splits())
+      sequences[split] = set.split(split).sequences();
+    say("a prepared set of scheme " + found_.form);
+    say("sequences: " + by_split(sequences));
+  }
+
+  void midi() { found_.kind = "midi"; }
+  void packed() { none("files as they are: unpack these first"); }
+
+  void pictures() {
+    if (!is_picture_folder(found_.path))
+      return none("a folder for each class with its pictures in it");
+    found_.kind = "images", found_.form = "folders";
+  }
+
+  void tables() {
+    for (const std::string& one : tables_)
+      if (one.ends_with("train.tsv") && is_aan_table(one)) {
+        found_.kind = "retrieval";
+        return say("tables of two texts and whether they belong together");
+      }
+    if (tables_.size() > 1)
+      return none("one table, or those called train, valid and test");
+    found_.path = tables_[0];
+    table(found_.path);
+  }
+
+  /// By its columns; `file` is the path itself, or the table train in it.
+  void table(const std::string& file) {
+    if (has_columns(file, {source_column(), target_column()})) return pairs();
+    if (has_columns(file, {text_column(""), label_column("")})) return labelled();
+    if (file.ends_with(".jsonl") && has_columns(file, {{"text", {}}}))
+      return language();
+    if (is_aan_table(file)) {
+      found_.kind = "retrieval";
+      return say("a table of two texts and whether they belong together");
+    }
+    say("a table");
+    none("columns source and target, or text and label, in " + file);
+  }
+
+  void pairs() {
+    std::map<std::string, int64_t> rows;
+    size_t source = 0, target = 0;
+    read_pairs({.path = found_.path}, [&](const Pair& pair) {
+      ++rows[std::string(pair.split)];
+      source = std::max(source, pair.source.size());
+      target = std::max(target, pair.target.size());
+    });
+    found_.kind = "pairs";
+    found_.length = static_cast<int64_t>(std::max(source, target + 1));
+    say("pairs of texts: " + by_split(rows));
+    say("the longest source has " + std::to_string(source) +
+        " bytes, the longest target " + std::to_string(target));
+  }
+
+  void labelled() {
+    std::map<std::string, int64_t> rows;
+    const auto classes = read_text_examples(
+        {.path = found_.path},
+        [&](const std::string& split, const Example&, double) { ++rows[split]; });
+    found_.kind = "text";
+    say("labelled texts: " + by_split(rows));
+    std::string names;
+    for (size_t i = 0; i < classes.size() && i < 8; ++i)
+      names += (i ? ", " : "") + classes[i].substr(0, 40);
+    say(counted(std::ssize(classes), "label", "labels") + ": " + names +
+        (classes.size() > 8 ? ", .." : ""));
+  }
+
+  void language() {
+    const LanguageCorpus corpus(found_.path, 0.05, 0.05);
+    std::map<std::string, int64_t> bytes;
+    for (const std::string& split : corpus.splits()) bytes[split] = corpus.bytes(split);
+    found_.kind = "language";
+    say("text; bytes: " + by_split(bytes));
+  }
+
+  void chorales() {
+    std::map<std::string, int64_t> many;
+    try {
+      for (const auto& [split, chorales] : read_jsb(found_.path))
+        many[split] = std::ssize(chorales);
+    } catch (const DataError&) {
+      say("a file of JSON");
+      return none("chorales as in Jsb16thSeparated.json; rows of text are .jsonl");
+    }
+    found_.kind = "harmonise";
+    say("chorales: " + by_split(many));
+  }
+
+  Recognised found_;
+  int64_t midi_ = 0, pictures_ = 0, texts_ = 0, packed_ = 0;
+  std::vector<std::string> tables_;
+};
+
+}  // namespace
+
+Recognised recognise(const std::string& path) { return Look(path).at_all(); }
+
+}  // namespace lagwise::data
