@@ -113,6 +113,8 @@ def refusals(small):
             SLURM_NTASKS="2")
     refused([*train, "--set", "train.leaves=3"], "train.leaves: expected a power of two")
     refused([PROGRAM, "launch", "-n", "2", "eval", "x"], "expected the verb train or compare")
+    refused([PROGRAM, "launch", "--restarts", "1", "compare", "x"],
+            "--restarts: expected the verb train, got compare")
     refused(small.launch(8, "refused"), "train.leaves: expected a multiple of 8")
     assert not os.path.exists("refused/recipe.toml")
     # Nobody else comes.

@@ -63,18 +63,23 @@ void RankProcesses::look_after(Rank& rank) {
   int code = 0;
   if (rank.child->ended(code)) {
     rank.code = code;
-    if (code != kOk && !failed_) {
-      failed_ = static_cast<int>(&rank - ranks_.data());
-      failed_at_ = now;
-    }
+    if (code != kOk) note_failure(rank, now);
     return;
   }
   if (!rank.child->stopped())
     rank.stopped.reset();
   else if (!rank.stopped)
     rank.stopped = now;
-  else if (now - *rank.stopped > kMayStop)
+  else if (now - *rank.stopped > kMayStop) {
+    note_failure(rank, now);  // on a busy machine it takes a while to be gone
     rank.child->send(SIGKILL);
+  }
+}
+
+void RankProcesses::note_failure(const Rank& rank, Time now) {
+  if (failed_) return;
+  failed_ = static_cast<int>(&rank - ranks_.data());
+  failed_at_ = now;
 }
 
 void RankProcesses::hand_on_stop() {
@@ -86,7 +91,7 @@ void RankProcesses::hand_on_stop() {
 
 /// Those who did not notice that one has failed.
 void RankProcesses::end_the_rest() {
-  if (!failed_ || *ranks_[size_t(*failed_)].code == kInterrupted) return;
+  if (!failed_ || ranks_[size_t(*failed_)].code == kInterrupted) return;
   if (std::chrono::steady_clock::now() - failed_at_ < kMayNotice) return;
   for (const Rank& rank : ranks_)
     if (!rank.code) rank.child->send(SIGKILL);
