@@ -236,8 +236,9 @@ TEST(Doctor, SaysWhatIsThereAndWhatIsSwitchedOff) {
   const Outcome outcome = lagwise({"doctor"});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.err, "");
-  for (const char* text : {"versions\n", "machine\n", "simd\n", "threads\n",
-                           "features\n", "OPENBLAS_NUM_THREADS", "AVX-512", " GB"})
+  for (const char* text :
+       {"versions\n", "machine\n", "simd\n", "threads\n", "features\n",
+        "OPENBLAS_NUM_THREADS", "AVX-512", " GB", "several hosts"})
     EXPECT_THAT(outcome.out, HasSubstr(text));
 }
 

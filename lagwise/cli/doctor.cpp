@@ -16,6 +16,8 @@
 #include "lagwise/cli/machine.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/core/machine.h"
+#include "lagwise/dist/gloo_peers.h"
+#include "lagwise/dist/own_host.h"
 #include "lagwise/ops/matrix_product.h"
 #include "lagwise/ops/torch/blas_threads.h"
 #include "lagwise/study/versions.h"
@@ -166,6 +168,16 @@ Feature python_operators() {
   return {kName, true, fmt::format("torch.ops.load_library(\"{}\")", library)};
 }
 
+Feature several_hosts() {
+  constexpr const char* kName = "several hosts";
+  if (!dist::has_gloo())
+    return {kName, false,
+            "this build has no Gloo: build it with Debian's libtorch-dev and "
+            "libgloo-dev"};
+  const dist::Reachable found = dist::reachable(dist::own_host());
+  return {kName, found.yes, found.why};
+}
+
 // One row each; add yours.
 std::vector<Feature> features() {
   return {
@@ -176,6 +188,7 @@ std::vector<Feature> features() {
       fast_blas(),
       fitting_blas(),
       python_operators(),
+      several_hosts(),
   };
 }
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "lagwise/cli/checks.h"
 #include "lagwise/cli/launch/rank_processes.h"
@@ -94,8 +95,15 @@ LaunchPlan plan_of(const LaunchFlags& flags, int attempt) {
 
 /// A comparison starts processes of its own, one run after another.
 void launch_compare(const LaunchFlags& flags) {
-  if (!flags.hosts.empty())
-    throw std::invalid_argument("--hosts: expected the verb train, got compare");
+  const std::pair<const char*, bool> of_train[] = {
+      {"--hosts", !flags.hosts.empty()},
+      {"--restarts", flags.restarts != LaunchFlags().restarts},
+      {"--timeout", flags.timeout != LaunchFlags().timeout},
+      {"--port", flags.port != LaunchFlags().port}};
+  for (const auto& [name, given] : of_train)
+    if (given)
+      throw std::invalid_argument(std::string(name) +
+                                  ": expected the verb train, got compare");
   std::vector<std::string> words = flags.words;
   words.insert(words.end(), {"--processes", std::to_string(flags.here)});
   Child child(words, "");

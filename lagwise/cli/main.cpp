@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <csignal>
 
 #include "lagwise/cli/blas_core.h"
@@ -8,5 +10,10 @@ int main(int count, char** words) {
   using namespace lagwise::cli;
   restart_with_better_core(blas_core(), this_cpu(), words);
   std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is a write that fails
-  return run_program(verbs(), {words + 1, words + count});
+  const int code = run_program(verbs(), {words + 1, words + count});
+  // Where a process was lost the others are waited for: they go at once, without the
+  // tenth of a second that torch takes to unregister its operators, while its thread
+  // that watches the store of the lost one spins.
+  if (code == kPeerLost) _exit(code);
+  return code;
 }

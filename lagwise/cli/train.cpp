@@ -98,7 +98,7 @@ void run_train(const TrainFlags& flags) {
                trainer.step());
     return;
   }
-  const int64_t begun = trainer.step();
+  const int64_t begun = trainer.step(), sent = job.bytes_sent();  // to begin with
   {
     const OpenFile log = job.first() ? OpenFile(nullptr, &std::fclose)
                                      : open_rank_log(folder, job.rank());
@@ -107,8 +107,9 @@ void run_train(const TrainFlags& flags) {
   }
   if (!job.first()) return;
   if (!job.alone())
-    fmt::print("rank 0 sent {} bytes a step\n",
-               job.bytes_sent() / std::max<int64_t>(1, trainer.step() - begun));
+    fmt::print(
+        "rank 0 sent {} bytes a step\n",
+        (job.bytes_sent() - sent) / std::max<int64_t>(1, trainer.step() - begun));
   fmt::print("done: {}\n", folder);
 }
 

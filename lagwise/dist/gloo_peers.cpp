@@ -3,10 +3,8 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <glog/logging.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <future>
 #include <numeric>
@@ -16,6 +14,7 @@
 
 #include "lagwise/dist/lost_peer.h"
 #include "lagwise/dist/own_address.h"
+#include "lagwise/dist/own_host.h"
 
 #ifndef USE_C10D_GLOO  // torch was built with it: cmake/gloo.cmake looked
 #define USE_C10D_GLOO
@@ -46,12 +45,6 @@ std::string text_of(const std::vector<uint8_t>& bytes) {
   return {bytes.begin(), bytes.end()};
 }
 
-std::string host_name() {
-  std::array<char, 256> name = {};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
-
 std::string seconds_text(milliseconds time) {
   return std::to_string((time.count() + 999) / 1000) + " s";
 }
@@ -60,22 +53,56 @@ std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
-/// What `ask` finds out, or `otherwise` where that fails or takes too long: whoever would
-/// answer may be the one that is lost, and then a question is never answered. It goes on
-/// by itself, so all it uses is its own.
+/// Runs `ask` for `time` at most: whoever would answer may be the one that is lost, and then
+/// a question is never answered. The asking goes on by itself, so all it uses is its own.
 template <class Ask>
-int answer_within(milliseconds time, int otherwise, Ask ask) {
-  const auto promise = std::make_shared<std::promise<int>>();
-  std::future<int> answer = promise->get_future();
-  std::thread([promise, otherwise, ask = std::move(ask)] {
-    int found = otherwise;
+void ask_for(milliseconds time, Ask ask) {
+  const auto promise = std::make_shared<std::promise<void>>();
+  const std::future<void> answer = promise->get_future();
+  std::thread([promise, ask = std::move(ask)] {
     try {
-      found = ask();
+      ask();
     } catch (...) {
     }
-    promise->set_value(found);
+    promise->set_value();
   }).detach();
-  return answer.wait_for(time) == std::future_status::ready ? answer.get() : otherwise;
+  answer.wait_for(time);
+}
+
+/// Who is lost, when the wait of rank `us` for `other` has failed: `other` may itself have
+/// waited for another in vain. Each leaves in the store whom it waited for, and the one
+/// who left nothing is lost. Where the store does not answer, that is rank 0, who keeps
+/// it; so rank 0 stays until those who ask have their answers.
+int find_lost(const Store& store, int us, int other, int size) {
+  const auto key = [](const char* what, int rank) {
+    return what + std::to_string(rank);
+  };
+  const auto suspect = std::make_shared<std::atomic<int>>(us == 0 ? other : 0);
+  ask_for(milliseconds(2000), [=] {
+    try {
+      store->set(key("waited/", us), bytes_of(std::to_string(other)));
+      *suspect = other;
+      for (int hops = 0; hops < size; ++hops) {
+        const std::string note = key("waited/", *suspect);
+        for (int tries = 0; tries < 3 && !store->check({note}); ++tries)
+          std::this_thread::sleep_for(milliseconds(100));
+        if (!store->check({note})) break;
+        const int next = std::stoi(text_of(store->get(note)));
+        if (next == us || next == *suspect) break;
+        *suspect = next;
+      }
+      store->set(key("told/", us), bytes_of("yes"));
+    } catch (const std::exception&) {
+      if (us != 0) *suspect = 0;
+    }
+    const auto asks = [&](int rank) {
+      return store->check({key("waited/", rank)}) &&
+             !store->check({key("told/", rank)});
+    };
+    for (int rank = 1; us == 0 && rank < size; ++rank)
+      while (asks(rank)) std::this_thread::sleep_for(milliseconds(20));
+  });
+  return *suspect;
 }
 
 /// The connections of a process to all others.
@@ -128,7 +155,7 @@ class Connections {
   void open_store() {
     c10d::TCPStoreOptions options;
     options.port = static_cast<uint16_t>(world_.port);
-    options.isServer = world_.rank == 0 && !world_.agent_store;
+    options.isServer = world_.rank == 0;
     options.waitWorkers = false;
     options.timeout =
         std::chrono::ceil<std::chrono::seconds>(timeout_);  // it counts them
@@ -188,26 +215,10 @@ class Connections {
     }
   }
 
-  /// Waiting for `other` failed. It may itself have waited for another in vain: each
-  /// leaves in the store whom it waited for, and the one who left nothing is lost.
+  /// Waiting for `other` failed.
   [[noreturn]] void lose(int other, const std::string& why) {
     broken_ = true;
-    const Store store = store_;
-    const int us = world_.rank, size = world_.size;
-    const int lost = answer_within(milliseconds(2000), other, [=] {
-      store->set("waited/" + std::to_string(us), bytes_of(std::to_string(other)));
-      int suspect = other;
-      for (int hops = 0; hops < size; ++hops) {
-        const std::string key = "waited/" + std::to_string(suspect);
-        for (int tries = 0; tries < 3 && !store->check({key}); ++tries)
-          std::this_thread::sleep_for(milliseconds(100));
-        if (!store->check({key})) break;
-        const int next = std::stoi(text_of(store->get(key)));
-        if (next == us || next == suspect) break;
-        suspect = next;
-      }
-      return suspect;
-    });
+    const int lost = find_lost(store_, world_.rank, other, world_.size);
     const bool silent = why.find("imed out") != why.npos;
     throw LostPeer(
         lost, hosts_[size_t(lost)],

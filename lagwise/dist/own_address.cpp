@@ -16,10 +16,6 @@ namespace {
 
 constexpr const char* kLoopback = "127.0.0.1";
 
-bool is_loopback(const std::string& address) {
-  return address.starts_with("127.") || address == "::1";
-}
-
 /// Connecting a datagram socket only looks up the route.
 std::string address_towards(const addrinfo& there) {
   const int file = socket(there.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -37,6 +33,10 @@ std::string address_towards(const addrinfo& there) {
 }
 
 }  // namespace
+
+bool is_loopback(const std::string& address) {
+  return address.starts_with("127.") || address == "::1";
+}
 
 std::string own_address(const std::string& host, int port) {
   addrinfo hints = {};

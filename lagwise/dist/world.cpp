@@ -10,6 +10,7 @@ namespace {
 
 constexpr int kFirstPort = 29500;  // what torchrun takes, too
 constexpr int kPorts = 1000;       // among which jobs choose by their number
+constexpr int kLastPort = 65535;
 constexpr int kMostRanks = 1 << 20;
 
 /// Who says which rank we are, by which variables.
@@ -61,7 +62,7 @@ void read_meeting_place(const Environment& environment, const std::string& addre
   for (const char c : job_number)
     offset = (offset * 10 + (c >= '0' && c <= '9' ? c - '0' : 0)) % kPorts;
   const auto port = environment("MASTER_PORT");
-  world.port = port ? number("MASTER_PORT", *port, 1, 65535) : kFirstPort + offset;
+  world.port = port ? number("MASTER_PORT", *port, 1, kLastPort) : kFirstPort + offset;
   world.job = job_number;
 }
 
@@ -70,11 +71,12 @@ World from_torchrun(const Environment& environment) {
   read_rank(environment, kTorchrun, world);
   world.address = needed(environment, "MASTER_ADDR", "RANK");
   world.port =
-      number("MASTER_PORT", needed(environment, "MASTER_PORT", "RANK"), 1, 65535);
-  world.agent_store = environment("TORCHELASTIC_USE_AGENT_STORE") == "True";
-  world.job = environment("LAGWISE_JOB")
-                  .value_or(environment("TORCHELASTIC_RUN_ID").value_or("")) +
-              "/" + environment("TORCHELASTIC_RESTART_COUNT").value_or("0");
+      number("MASTER_PORT", needed(environment, "MASTER_PORT", "RANK"), 1, kLastPort);
+  const auto launched = environment("LAGWISE_JOB");  // by `lagwise launch`
+  if (!launched && environment("TORCHELASTIC_USE_AGENT_STORE") == "True")
+    world.port += world.port < kLastPort ? 1 : -1;
+  world.job = launched.value_or(environment("TORCHELASTIC_RUN_ID").value_or("")) + "/" +
+              environment("TORCHELASTIC_RESTART_COUNT").value_or("0");
   return world;
 }
 

@@ -9,11 +9,10 @@ namespace lagwise::dist {
 /// Who a process is among those it was started with, and where they meet.
 struct World {
   int rank = 0, size = 1;
-  std::string address;       ///< of the store in which ranks find each other
-  int port = 0;              ///< of the store
-  bool agent_store = false;  ///< somebody else keeps the store: rank 0 need not
-  std::string job;           ///< sets this job's keys in the store apart from others'
-  std::string started_by;    ///< "torchrun", "SLURM", "Open MPI", "PMI"; empty: nobody
+  std::string address;     ///< of rank 0, which keeps the store where ranks meet
+  int port = 0;            ///< of the store
+  std::string job;         ///< sets this job's keys in the store apart from others'
+  std::string started_by;  ///< "torchrun", "SLURM", "Open MPI", "PMI"; empty: nobody
 
   bool alone() const { return size == 1; }
 };
@@ -27,6 +26,10 @@ Environment process_environment();
 /// srun (SLURM_PROCID, SLURM_NTASKS, SLURM_JOB_NODELIST), Open MPI
 /// (OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE), and PMI (PMI_RANK, PMI_SIZE). The last
 /// two do not say where to meet: MASTER_ADDR does, and on one host needs not.
+///
+/// torchrun keeps a store of its own at MASTER_PORT and offers it for use
+/// (TORCHELASTIC_USE_AGENT_STORE), but that of torch 2 does not answer clients of torch
+/// 1.13, so ranks meet at the port after it.
 ///
 /// None of them: alone. Some of a starter's variables without the others, a value that
 /// is none, or two starters inside of which we cannot tell who is right, are a

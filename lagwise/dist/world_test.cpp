@@ -55,13 +55,16 @@ TEST(World, ReadsTorchrun) {
   EXPECT_EQ(world.address, "alpha");
   EXPECT_EQ(world.port, 29501);
   EXPECT_EQ(world.started_by, "torchrun");
-  EXPECT_FALSE(world.agent_store);
   Variables elastic = kFromTorchrun;
   elastic["TORCHELASTIC_USE_AGENT_STORE"] = "True";
   elastic["TORCHELASTIC_RUN_ID"] = "night";
   elastic["TORCHELASTIC_RESTART_COUNT"] = "2";
-  EXPECT_TRUE(world_of(elastic).agent_store);
+  EXPECT_EQ(world_of(elastic).port, 29502);  // torchrun's store has the other
   EXPECT_EQ(world_of(elastic).job, "night/2");
+  elastic["MASTER_PORT"] = "65535";
+  EXPECT_EQ(world_of(elastic).port, 65534);
+  elastic["LAGWISE_JOB"] = "7-0";  // `lagwise launch` inside of it
+  EXPECT_EQ(world_of(elastic).port, 65535);
 }
 
 TEST(World, ReadsSlurm) {

@@ -22,7 +22,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLook(20);         // how often we look
-constexpr milliseconds kMayStop(1000);    // a process that is stopped longer is lost
+constexpr milliseconds kMayStop(500);     // a process that is stopped longer is lost
 constexpr milliseconds kMayNotice(2500);  // the others notice a loss within this time
 
 Variables variables_of(const LaunchPlan& plan, int local) {
@@ -35,6 +35,9 @@ Variables variables_of(const LaunchPlan& plan, int local) {
           "LAGWISE_JOB=" + plan.job,
           fmt::format("LAGWISE_TIMEOUT={}", plan.timeout)};
 }
+
+/// Whether a process was ended by a signal, and did not save and end because of one.
+bool was_killed(int code) { return code > 128 && code != kInterrupted; }
 
 }  // namespace
 
@@ -60,18 +63,23 @@ void RankProcesses::look_after(Rank& rank) {
   int code = 0;
   if (rank.child->ended(code)) {
     rank.code = code;
-    if (code != kOk && !failed_) {
-      failed_ = static_cast<int>(&rank - ranks_.data());
-      failed_at_ = now;
-    }
+    if (code != kOk) note_failure(rank, now);
     return;
   }
   if (!rank.child->stopped())
     rank.stopped.reset();
   else if (!rank.stopped)
     rank.stopped = now;
-  else if (now - *rank.stopped > kMayStop)
+  else if (now - *rank.stopped > kMayStop) {
+    note_failure(rank, now);  // on a busy machine it takes a while to be gone
     rank.child->send(SIGKILL);
+  }
+}
+
+void RankProcesses::note_failure(const Rank& rank, Time now) {
+  if (failed_) return;
+  failed_ = static_cast<int>(&rank - ranks_.data());
+  failed_at_ = now;
 }
 
 void RankProcesses::hand_on_stop() {
@@ -83,7 +91,7 @@ void RankProcesses::hand_on_stop() {
 
 /// Those who did not notice that one has failed.
 void RankProcesses::end_the_rest() {
-  if (!failed_ || *ranks_[size_t(*failed_)].code == kInterrupted) return;
+  if (!failed_ || ranks_[size_t(*failed_)].code == kInterrupted) return;
   if (std::chrono::steady_clock::now() - failed_at_ < kMayNotice) return;
   for (const Rank& rank : ranks_)
     if (!rank.code) rank.child->send(SIGKILL);
@@ -98,22 +106,23 @@ int RankProcesses::wait() {
   }
   if (!failed_) return kOk;
   const int code = *ranks_[size_t(*failed_)].code;
-  return code > 128 && code != kInterrupted ? kPeerLost : code;
+  return was_killed(code) ? kPeerLost : code;
 }
 
 std::string RankProcesses::complaint() const {
   if (!failed_) return "";
+  const Rank &first = ranks_[size_t(*failed_)], &speaker = ranks_[0];
+  const bool spoke = speaker.log.empty() && !was_killed(*speaker.code);
+  // What ends all, such as a wrong recipe or Ctrl-C, rank 0 has said, and who was lost.
+  if (spoke && (*speaker.code == *first.code || was_killed(*first.code))) return "";
   const auto said = [](const Rank& rank) {
     return rank.log.empty() ? "" : last_line(rank.log, "lagwise: ");
   };
-  const Rank& first = ranks_[size_t(*failed_)];
-  if (!first.log.empty() && *first.code < 128 && *first.code != kPeerLost)
+  if (!was_killed(*first.code) && *first.code != kPeerLost && !first.log.empty())
     return fmt::format("rank {}: {}", first.number, said(first));
-  // Rank 0 has said who was lost, unless it is the one.
-  const bool speaker_lost = ranks_[0].log.empty() && *ranks_[0].code > 128;
-  if (!speaker_lost && ranks_[0].log.empty()) return "";
   for (const Rank& rank : ranks_)
     if (*rank.code == kPeerLost && !said(rank).empty()) return said(rank);
+  if (!was_killed(*first.code)) return "";
   return fmt::format("rank {} was lost: it was ended by signal {}", first.number,
                      *first.code - 128);
 }

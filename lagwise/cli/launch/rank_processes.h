@@ -52,6 +52,7 @@ class RankProcesses {
   };
   bool all_ended() const;
   void look_after(Rank& rank);
+  void note_failure(const Rank& rank, Time now);
   void hand_on_stop();
   void end_the_rest();
 
