@@ -18,7 +18,7 @@ TEST(Tasks, AreListedByName) {
   }
   EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
   EXPECT_THAT(names, IsSupersetOf({"harmonise", "images", "language", "listops",
-                                   "pathfinder", "retrieval", "text"}));
+                                   "masked", "pathfinder", "retrieval", "text"}));
 }
 
 TEST(Tasks, SuggestTheNameThatWasMeant) {
@@ -46,6 +46,7 @@ TEST(Tasks, TellTheirOptionsWithoutData) {
   EXPECT_EQ(keys("language"), " valid test");
   EXPECT_EQ(keys("listops"),
             " train valid test longer_than shorter_than max_depth max_args");
+  EXPECT_EQ(keys("masked"), " rate mask random valid test");
   EXPECT_EQ(keys("music"), " scheme styles songs corpus transpose bars");
   EXPECT_EQ(keys("pathfinder"), " train valid test contour");
   EXPECT_EQ(keys("retrieval"), " train valid test");
@@ -58,7 +59,8 @@ TEST(Tasks, NeedALength) {
 }
 
 TEST(Tasks, NeedAPathUnlessTheyMakeTheirData) {
-  for (const char* name : {"language", "text", "images", "harmonise", "retrieval"})
+  for (const char* name :
+       {"language", "masked", "text", "images", "harmonise", "retrieval"})
     EXPECT_EQ(refusal([&] { make_task({.task = name}); }),
               std::string(name) + ": expected data.path, got none");
 }
