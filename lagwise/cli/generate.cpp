@@ -1,5 +1,6 @@
 // `lagwise generate`: what a trained model writes. A language model goes on from the
 // prompt, token by token as it comes; an encoder_decoder hears the prompt and answers; a
+// masked model fills the gaps of a text (cli/generate/fill.h); a
 // model of music goes on from a MIDI file, and what it wrote is drawn and played.
 
 #include <ATen/ops/full.h>
@@ -20,6 +21,7 @@
 
 #include "lagwise/cli/checks.h"
 #include "lagwise/cli/generate/engine.h"
+#include "lagwise/cli/generate/fill.h"
 #include "lagwise/cli/generate/music.h"
 #include "lagwise/cli/generate/sampling_flags.h"
 #include "lagwise/cli/run_flags.h"
@@ -48,6 +50,7 @@ struct GenerateFlags {
   int prompt_tokens = 0;      // 0: all
   SamplingFlags sampling;
   EngineFlags engine;
+  FillFlags fill;
   bool json = false, silent = false;
 };
 
@@ -81,6 +84,9 @@ class Generate {
         engine_(flags.run, flags.engine),
         run_(engine_.run()),
         prompt_(flags.prompt) {
+    if (model_row(run_.model_config().model).fills)
+      throw std::invalid_argument(
+          "this model fills in what is hidden: expected --fill \"The [MASK] sat\"");
     if (data::is_midi_name(flags.prompt_file))
       prompt_ = flags.prompt_file;  // the task reads it
     else if (!flags.prompt_file.empty())
@@ -312,11 +318,16 @@ void add_generate(CLI::App& app) {
       ->check(file_name());
   verb->add_flag("--no-sound", flags->silent,
                  "Write no sound, though fluidsynth is here");
+  add_fill_flags(*verb, flags->fill);
   verb->add_flag("--json", flags->json, "Print one JSON object instead of text");
   verb->callback([flags] {
     if (!flags->engine.save_state.empty() && flags->count > 1)
       throw std::invalid_argument("--save-state: expected one sample, got --count " +
                                   std::to_string(flags->count));
+    if (!flags->fill.text.empty()) {
+      if (!flags->out.empty()) make_folder(flags->out);
+      return run_fill(flags->run, flags->fill, flags->out, flags->json);
+    }
     Generate(*flags).run();
   });
 }

@@ -3,12 +3,15 @@
 #include <string>
 
 #include "lagwise/train/evaluation.h"
+#include "lagwise/train/pseudo_perplexity.h"
 
 namespace lagwise::cli {
 
 // What `lagwise eval` found, for people.
 
 std::string metric_text(const Evaluation& found);
+
+std::string pseudo_text(const PseudoPerplexity& found);
 
 /// A row for each length.
 std::string lengths_text(const MetricByLength& found);
