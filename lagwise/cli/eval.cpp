@@ -1,7 +1,7 @@
 // `lagwise eval`: what a trained model is worth. The task's metric; for language models
-// also the loss by position beside the restart line, or along one long stream; for
-// tasks whose examples have any length, the metric at each; for pairs what it answers; for
-// music how like their sources continuations are.
+// also the loss by position beside the restart line, or along one long stream; for masked
+// models the pseudo-perplexity; for tasks whose examples have any length, the metric at
+// each; for pairs what it answers; for music how like their sources continuations are.
 
 #include <fmt/format.h>
 
@@ -45,7 +45,7 @@ struct EvalFlags {
   RunFlags run;
   std::string split;
   std::string lengths = "1x,2x,4x,8x";
-  int windows = 64, examples = 0;
+  int windows = 64, examples = 0, pseudo = 8;
   bool stream = false, json = false;
   std::string exported;
   int to = 65536, chunk = 1024;
@@ -79,7 +79,9 @@ class Eval {
       stream();
     } else {
       metric();
-      if (!lengths.empty())
+      if (fills())
+        pseudo();
+      else if (!lengths.empty())
         run_.task->judged_by_length() ? metric_by_length(lengths) : positions(lengths);
     }
     progress_.clear();
@@ -88,6 +90,7 @@ class Eval {
 
  private:
   int64_t trained() const { return run_.model->config().length; }
+  bool fills() const { return model_row(run_.model->config().model).fills; }
 
   /// --split; else test, where there is one, else valid.
   std::string chosen_split() const {
@@ -121,7 +124,7 @@ class Eval {
     all_[kind] = json;
     const EvalPart part{own_data() ? "" : data_hash_, examples};
     // Of what `lagwise compare` reads: that is then no longer what it had asked for.
-    if (own_data() && kind != "stream" && kind != "continuations")
+    if (own_data() && kind != "stream" && kind != "continuations" && kind != "pseudo")
       std::filesystem::remove(run_file(run_.folder, "eval/compare.json"));
     const std::string file =
         write_eval(run_.folder, eval_name(kind, split_, part), json);
@@ -203,6 +206,17 @@ class Eval {
     }
   }
 
+  /// Of masked models, in place of the loss by position.
+  void pseudo() {
+    if (flags_.pseudo == 0) return;
+    const PseudoPerplexity found =
+        pseudo_perplexity(*run_.model, *run_.task, run_.draw(), split_, flags_.pseudo,
+                          showing("pseudo-perplexity"));
+    need_finite(found.loss);
+    say(pseudo_text(found));
+    keep("pseudo", pseudo_json(found, run_.step));
+  }
+
   void shorten(std::vector<int64_t>& lengths, const std::string& why) {
     progress_.clear();
     if (lengths.size() == 1)
@@ -280,6 +294,12 @@ void add_eval(CLI::App& app) {
   verb->add_option("--windows", flags->windows,
                    "Average loss by position over so many windows")
       ->check(whole_number(1, kMostCount))
+      ->capture_default_str();
+  verb->add_option("--pseudo", flags->pseudo,
+                   "Of masked models: pseudo-perplexity over so many windows, every "
+                   "token hidden in turn; 0 leaves it out")
+      ->check(whole_number(0, kMostCount))
+      ->type_name("WINDOWS")
       ->capture_default_str();
   verb->add_option("--examples", flags->examples,
                    "Judge the metric on so many examples spread over the split; all "

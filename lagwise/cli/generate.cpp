@@ -1,6 +1,7 @@
 // `lagwise generate`: what a trained model writes. A language model goes on from the
 // prompt, token by token as it comes; an encoder_decoder hears a source, or several, and
-// answers; a model of music goes on from a MIDI file, and what it wrote is drawn and played.
+// answers; a masked model fills the gaps of a text (cli/generate/fill.h); a model of music
+// goes on from a MIDI file, and what it wrote is drawn and played.
 
 #include <fmt/format.h>
 
@@ -14,6 +15,7 @@
 #include "lagwise/cli/checks.h"
 #include "lagwise/cli/generate/asked_text.h"
 #include "lagwise/cli/generate/engine.h"
+#include "lagwise/cli/generate/fill.h"
 #include "lagwise/cli/generate/music.h"
 #include "lagwise/cli/generate/sampling_flags.h"
 #include "lagwise/cli/run_flags.h"
@@ -44,6 +46,7 @@ struct GenerateFlags {
   int prompt_tokens = 0;            // 0: all
   SamplingFlags sampling;
   EngineFlags engine;
+  FillFlags fill;
   bool json = false, silent = false;
 };
 
@@ -65,6 +68,9 @@ class Generate {
         engine_(flags.run, flags.engine),
         run_(engine_.run()),
         listens_(model_row(run_.model_config().model).listens) {
+    if (model_row(run_.model_config().model).fills)
+      throw std::invalid_argument(
+          "this model fills in what is hidden: expected --fill \"The [MASK] sat\"");
     const bool prompted = flags.source.empty() && flags.source_file.empty();
     if (!prompted && !listens_)
       throw std::invalid_argument(
@@ -342,11 +348,16 @@ void add_generate(CLI::App& app) {
       ->check(file_name());
   verb->add_flag("--no-sound", flags->silent,
                  "Write no sound, though fluidsynth is here");
+  add_fill_flags(*verb, flags->fill);
   verb->add_flag("--json", flags->json, "Print one JSON object instead of text");
   verb->callback([flags] {
     if (!flags->engine.save_state.empty() && flags->count > 1)
       throw std::invalid_argument("--save-state: expected one sample, got --count " +
                                   std::to_string(flags->count));
+    if (!flags->fill.text.empty()) {
+      if (!flags->out.empty()) make_folder(flags->out);
+      return run_fill(flags->run, flags->fill, flags->out, flags->json);
+    }
     Generate(*flags).run();
   });
 }

@@ -34,7 +34,8 @@ struct PredictFlags {
 std::vector<Unlabelled> asked_for(const PredictFlags& flags, const Run& run) {
   std::vector<Unlabelled> all;
   const auto take = [&](const std::string& name, data::Bytes bytes) {
-    auto some = read_unlabelled(run.recipe.data.task, name, bytes, run.model_config());
+    auto some = read_unlabelled(run.recipe.data.task, name, bytes, run.model_config(),
+                                run.tokenizer);
     std::ranges::move(some, std::back_inserter(all));
   };
   for (size_t i = 0; i < flags.texts.size(); ++i)

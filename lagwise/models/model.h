@@ -75,6 +75,8 @@ struct ModelRow {
   bool continues =
       false;             ///< writes on where its tokens end: loss by position, prompts
   bool listens = false;  ///< writes from a source that it is given
+  bool fills = false;    ///< guesses tokens that are hidden behind a mask, which is the
+                         ///<   last token of its vocabulary and none of its answers
   bool joins_patches = false;  ///< can read model.patch tokens as one
   std::shared_ptr<Model> (*make)(const ModelConfig& config);
 

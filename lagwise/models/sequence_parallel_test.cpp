@@ -119,6 +119,16 @@ TEST(SequenceParallelModel, DecoderEqualsOneProcess) {
     }
 }
 
+TEST(SequenceParallelModel, MaskedModelEqualsOneProcess) {
+  Batch batch = text(23);
+  batch.targets.clamp_(-1, 9);  // the mask is no answer
+  for (const char* attention : {"linear:map=elu1", "exact"}) {
+    SCOPED_TRACE(attention);
+    expect_ranks_equal_one_process(
+        small_model("encoder_lm", "rope:layout=half", attention), batch);
+  }
+}
+
 /// Of a class the loss counts once, and pooling reaches over all ranks.
 TEST(SequenceParallelModel, ClassifierEqualsOneProcess) {
   Batch batch = batch_of(random_tokens(2, 14, 11), testing::whole({14, 3}));

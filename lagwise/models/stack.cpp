@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "lagwise/core/layer_texts.h"
+#include "lagwise/models/grid_for.h"
 #include "lagwise/nn/dropout.h"
 #include "lagwise/nn/parameters.h"
 #include "lagwise/ops/dense.h"
@@ -28,22 +29,6 @@ HeadShape head_shape(const ModelConfig& config, uint64_t stack) {
           .model_dim = config.dim,
           .value_dim = config.value_width(),
           .seed = config.seed ^ (stack << 48)};
-}
-
-/// `axes`: the most of a grid that the encodings take.
-std::vector<int64_t> grid_for(const ModelConfig& config, int64_t axes) {
-  const bool asked = config.geometry == "grid";
-  if (asked && config.grid.size() < 2)
-    throw std::invalid_argument(
-        "model.grid: expected auto or line, got grid: the data of this task has none");
-  if (config.grid.size() < 2 || config.geometry == "line") return {};
-  if (std::ssize(config.grid) <= axes) return config.grid;
-  if (asked)
-    throw std::invalid_argument(
-        "model.grid: expected an encoding of " + std::to_string(config.grid.size()) +
-        " axes where it is grid, got '" + config.encoding + "', which takes " +
-        std::to_string(axes) + "; with line every encoding sees the cells in a line");
-  return {};  // the cells one after another
 }
 
 void check_tokens(const at::Tensor& tokens, int64_t vocabulary) {

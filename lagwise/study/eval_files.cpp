@@ -102,6 +102,18 @@ Json stream_json(const LossAlongStream& found, int64_t step) {
           {"points", points}};
 }
 
+Json pseudo_json(const PseudoPerplexity& found, int64_t step) {
+  return {{"split", found.split},
+          {"perplexity", found.perplexity},
+          {"loss", found.loss},
+          {"error", found.error},
+          {"windows", found.windows},
+          {"length", found.length},
+          {"tokens", found.tokens},
+          {"right", found.right},
+          {"step", step}};
+}
+
 std::string write_eval(const std::string& run, const std::string& name,
                        const Json& json) {
   const std::filesystem::path folder = std::filesystem::path(run) / "eval";

@@ -4,6 +4,7 @@
 
 #include "lagwise/study/run_files.h"
 #include "lagwise/train/evaluation.h"
+#include "lagwise/train/pseudo_perplexity.h"
 
 namespace lagwise {
 
@@ -28,6 +29,7 @@ Json metric_json(const Evaluation& found, int64_t step, int64_t of_all);
 Json position_json(const LossByPosition& found, int64_t step);
 Json lengths_json(const MetricByLength& found, int64_t step);
 Json stream_json(const LossAlongStream& found, int64_t step);
+Json pseudo_json(const PseudoPerplexity& found, int64_t step);
 
 /// Writes RUN/eval/NAME.json, all of it or nothing; returns its path.
 std::string write_eval(const std::string& run, const std::string& name,

@@ -16,6 +16,7 @@ struct ClassificationFacts {
   std::vector<int64_t> grid = {};  ///< of images, which are never cut
   int64_t patch = 1;               ///< numbers that make one row: ModelConfig::patch
   std::vector<std::string> words = {};
+  std::string tokenizer = {};                 ///< as tokenizer.json has it; empty: none
   std::vector<std::string> class_names = {};  ///< empty: their numbers
   uint64_t seed = 0;
 };
@@ -38,6 +39,7 @@ class Classification : public Task {
                    int64_t length = 0) const override;
   double value(const Loss& total) const override;
   std::vector<std::string> words() const override { return facts_.words; }
+  std::string tokenizer() const override { return facts_.tokenizer; }
   std::vector<std::string> class_names() const override { return facts_.class_names; }
   uint64_t hash() const override { return examples_.hash(); }
 

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "lagwise/core/registry.h"
+#include "lagwise/tasks/tokenizer_text.h"
 
 namespace lagwise {
 namespace {
@@ -10,6 +11,20 @@ namespace {
 Registry<TaskRow>& registry() {
   static Registry<TaskRow> registry("task");
   return registry;
+}
+
+/// Texts that were read as bytes, in the tokens of a tokenizer.
+std::vector<Unlabelled> in_tokens(std::vector<Unlabelled> all,
+                                  const std::string& tokenizer) {
+  if (tokenizer.empty()) return all;
+  const auto reads = saved_tokenizer(tokenizer);
+  const auto encode = [&](std::vector<int64_t>& tokens) {
+    const std::vector<int32_t> ids =
+        reads->encode(std::string(tokens.begin(), tokens.end()));
+    tokens.assign(ids.begin(), ids.end());
+  };
+  for (Unlabelled& one : all) encode(one.first), encode(one.second);
+  return all;
 }
 
 }  // namespace
@@ -62,10 +77,12 @@ std::unique_ptr<TokenText> make_token_text(const std::string& task,
 
 std::vector<Unlabelled> read_unlabelled(const std::string& task,
                                         const std::string& name, data::Bytes bytes,
-                                        const ModelConfig& model) {
+                                        const ModelConfig& model,
+                                        const std::string& tokenizer) {
   Spec options(task);
   const TaskRow& row = registry().find(options.name());
-  if (row.unlabelled) return row.unlabelled(name, bytes, model, options);
+  if (row.unlabelled)
+    return in_tokens(row.unlabelled(name, bytes, model, options), tokenizer);
   std::string names;
   for (const TaskRow& one : tasks())
     if (one.unlabelled) names += (names.empty() ? "" : ", ") + std::string(one.name);

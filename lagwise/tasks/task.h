@@ -113,7 +113,7 @@ struct TaskRow {
   std::unique_ptr<TokenText> (*text)(const std::vector<std::string>& words,
                                      const std::string& tokenizer) = nullptr;
   /// What a file of this name and these bytes holds to be classified, for a model of
-  /// this shape; nullptr: the task has no classes, or makes its data.
+  /// this shape, texts as bytes; nullptr: the task has no classes, or makes its data.
   std::vector<Unlabelled> (*unlabelled)(const std::string& name, data::Bytes bytes,
                                         const ModelConfig& model,
                                         Spec& options) = nullptr;
@@ -141,9 +141,11 @@ std::unique_ptr<TokenText> make_token_text(const std::string& task,
                                            const std::vector<std::string>& words,
                                            const std::string& tokenizer = "");
 
-/// TaskRow::unlabelled of a task; std::invalid_argument lists the tasks that have it.
+/// TaskRow::unlabelled of a task, in the tokens of the `tokenizer` a model was saved with,
+/// if it was; std::invalid_argument lists the tasks that have it.
 std::vector<Unlabelled> read_unlabelled(const std::string& task,
                                         const std::string& name, data::Bytes bytes,
-                                        const ModelConfig& model);
+                                        const ModelConfig& model,
+                                        const std::string& tokenizer = "");
 
 }  // namespace lagwise

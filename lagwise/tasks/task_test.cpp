@@ -17,8 +17,9 @@ TEST(Tasks, AreListedByName) {
     EXPECT_FALSE(row.metric.empty());
   }
   EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
-  EXPECT_THAT(names, IsSupersetOf({"harmonise", "images", "language", "listops",
-                                   "pairs", "pathfinder", "retrieval", "text"}));
+  EXPECT_THAT(names,
+              IsSupersetOf({"harmonise", "images", "language", "listops", "masked",
+                            "pairs", "pathfinder", "retrieval", "text"}));
 }
 
 TEST(Tasks, SuggestTheNameThatWasMeant) {
@@ -46,6 +47,7 @@ TEST(Tasks, TellTheirOptionsWithoutData) {
   EXPECT_EQ(keys("language"), " valid test");
   EXPECT_EQ(keys("listops"),
             " train valid test longer_than shorter_than max_depth max_args");
+  EXPECT_EQ(keys("masked"), " rate mask random valid test");
   EXPECT_EQ(keys("music"), " scheme styles songs corpus transpose bars");
   EXPECT_EQ(keys("pairs"), " valid test source target long made");
   EXPECT_EQ(keys("pathfinder"), " train valid test contour");
@@ -59,7 +61,8 @@ TEST(Tasks, NeedALength) {
 }
 
 TEST(Tasks, NeedAPathUnlessTheyMakeTheirData) {
-  for (const char* name : {"language", "text", "images", "harmonise", "retrieval"})
+  for (const char* name :
+       {"language", "masked", "text", "images", "harmonise", "retrieval"})
     EXPECT_EQ(refusal([&] { make_task({.task = name}); }),
               std::string(name) + ": expected data.path, got none");
 }

@@ -1,10 +1,12 @@
-// The class of a text, read byte by byte: reviews of films in the folders of aclImdb,
-// or any table with a text and a label (data/sources/text_examples.h). Texts are cut at
-// `length`.
+// The class of a text: reviews of films in the folders of aclImdb, or any table with a
+// text and a label (data/sources/text_examples.h). It is read byte by byte, or in the
+// tokens of a set that was prepared with a tokenizer. Texts are cut at `length`.
 
 #include <stdexcept>
 
+#include "lagwise/core/errors.h"
 #include "lagwise/data/sources/text_examples.h"
+#include "lagwise/data/text/tokenizer.h"
 #include "lagwise/tasks/classification.h"
 #include "lagwise/tasks/taking.h"
 
@@ -24,6 +26,19 @@ data::TextReading reading(const TaskConfig& config, Spec& options) {
   return reading;
 }
 
+/// What a set was prepared with; nullptr: its tokens are bytes.
+std::unique_ptr<data::Tokenizer> tokenizer_of(const std::string& folder,
+                                              const data::ExampleSet& set) {
+  const std::string hash = set.info("tokenizer");
+  if (hash.empty()) return nullptr;
+  const std::string file = folder + "/" + data::kTokenizerFile;
+  auto tokenizer = data::load_tokenizer(file);
+  if (hash != data::hash_text(tokenizer->hash()) ||
+      tokenizer->vocabulary() != set.number("vocabulary"))
+    throw DataError(file, -1, "the tokenizer that the set was made with");
+  return tokenizer;
+}
+
 std::unique_ptr<Task> make_text(const TaskConfig& config, Spec& options) {
   need_path(kTextTask, config.path);
   ClassificationFacts facts{.name = kTextTask,
@@ -32,6 +47,10 @@ std::unique_ptr<Task> make_text(const TaskConfig& config, Spec& options) {
                             .seed = config.seed};
   if (data::is_shard_set(config.path)) {
     data::ExampleSet set(config.path, kTextTask, {});
+    if (const auto tokenizer = tokenizer_of(config.path, set)) {
+      facts.vocabulary = tokenizer->vocabulary();
+      facts.tokenizer = tokenizer->json();
+    }
     facts.classes = set.number("classes");
     facts.class_names = set.class_names();
     return std::make_unique<Classification>(facts, std::move(set));
@@ -62,7 +81,7 @@ std::vector<Unlabelled> unlabelled_texts(const std::string& name, data::Bytes by
 
 const RegisterTask text_registered({
     .name = kTextTask,
-    .summary = "the class of a text, by its bytes: aclImdb, TSV, CSV, JSONL",
+    .summary = "the class of a text, by bytes or tokens: aclImdb, TSV, CSV, JSONL",
     .metric = "accuracy",
     .make = make_text,
     .unlabelled = unlabelled_texts,

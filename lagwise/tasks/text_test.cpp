@@ -1,4 +1,6 @@
+#include "lagwise/data/formats/fnv1a.h"
 #include "lagwise/data/sources/text_examples.h"
+#include "lagwise/data/text/word_level.h"
 #include "lagwise/tasks/testing_tasks.h"
 
 namespace lagwise {
@@ -59,6 +61,64 @@ TEST_F(TextTask, ReadsAPreparedSet) {
   config.path = folder / "set";
   const auto set = make_task(config);
   expect_same_batch(raw->train_batch(1, 2, 9), set->train_batch(1, 2, 9));
+}
+
+/// A set of words, as `lagwise data text --tokenizer` makes it.
+struct TextTaskInWords : TextTask {
+  data::WordLevel words = [] {
+    data::WordCount count;
+    count.read("bad good");
+    return count.words(0);
+  }();
+
+  TextTaskInWords() {
+    put(folder / "words/tokenizer.json", words.json());
+    data::ExampleWriter writer(folder / "words",
+                               {"",
+                                "text",
+                                words.vocabulary(),
+                                {},
+                                {{"tokenizer", data::hash_text(words.hash())}}},
+                               {}, 2);
+    put(folder / "t.tsv", "text\tlabel\nbad bad film\tno\ngood\tyes\n");
+    writer.note_classes(
+        data::read_text_examples({.path = folder / "t.tsv", .tokenizer = &words},
+                                 [&](const std::string&, const data::Example& example,
+                                     double) { writer.add("train", example); }));
+    writer.commit();
+    config.path = folder / "words";
+  }
+};
+
+TEST_F(TextTaskInWords, ReadsTokensAndKeepsTheTokenizer) {
+  const auto task = make_task(config);
+  ModelConfig shape;
+  task->shape(shape);
+  EXPECT_EQ(shape.vocabulary, words.vocabulary());
+  EXPECT_EQ(task->tokenizer(), words.json());
+  const Batch batch = task->eval_batch("train", 0, 2);
+  const std::vector<int32_t> want = words.encode("bad bad film");
+  EXPECT_EQ(row_of(batch.tokens, batch.lengths, 0),
+            std::vector<int64_t>(want.begin(), want.end()));
+  EXPECT_EQ(task->class_names(), (std::vector<std::string>{"no", "yes"}));
+}
+
+TEST_F(TextTaskInWords, ReadsWhatIsToBeClassifiedInTheSameTokens) {
+  const auto task = make_task(config);
+  const std::vector<Unlabelled> read = read_unlabelled(
+      "text", "x.txt", data::bytes_of("good bad"), {}, task->tokenizer());
+  ASSERT_EQ(read.size(), 1u);
+  const std::vector<int32_t> want = words.encode("good bad");
+  EXPECT_EQ(read[0].first, std::vector<int64_t>(want.begin(), want.end()));
+}
+
+TEST_F(TextTaskInWords, NoticesAnotherTokenizer) {
+  data::WordCount other;
+  other.read("something else");
+  put(folder / "words/tokenizer.json", other.words(0).json());
+  EXPECT_THAT(
+      data_error([&] { make_task(config); }),
+      HasSubstr("tokenizer.json: expected the tokenizer that the set was made"));
 }
 
 TEST_F(TextTask, RefusesBadOptionsAndFiles) {

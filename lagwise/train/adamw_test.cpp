@@ -102,6 +102,7 @@ TEST(AdamW, DecaysTheMatricesOfProjectionsAndEmbeddingsAlone) {
   const Names ends = {"embed.weight", "head.out.weight"};
   EXPECT_EQ(groups_of("decoder_lm").first, together(block(""), ends));
   EXPECT_EQ(groups_of("classifier").first, together(block(""), ends));
+  EXPECT_EQ(groups_of("encoder_lm").first, together(block(""), ends));
   EXPECT_EQ(groups_of("dual_encoder").first,
             together(block(""), together(ends, {"compare.weight"})));
   EXPECT_EQ(

@@ -31,6 +31,8 @@ struct TrainConfig {
   std::string precision = "f32";  ///< of products in training: f32, bf16
   bool recompute = false;         ///< less memory for more time
   uint64_t seed = 0;              ///< of parameters, noise and dropout
+  std::string from = {};    ///< a run to begin with the weights of: train/pretrained.h
+  std::string freeze = {};  ///< parameters that stay as they are: train/frozen.h
 };
 
 /// A run, written down: a TOML file with the tables [model], [data] and [train].

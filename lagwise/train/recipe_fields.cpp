@@ -133,6 +133,12 @@ std::vector<RecipeField> train_fields() {
        "feed-forward layers keep less and compute it anew: less memory, more time",
        at(LAGWISE_AT(train.recompute))},
       {"train.seed", "of parameters, noise and dropout", at(LAGWISE_AT(train.seed)), 0},
+      {"train.from",
+       "a run, or one of its checkpoints, whose weights the model begins with",
+       at(LAGWISE_AT(train.from))},
+      {"train.freeze",
+       "parameters that are not trained, as patterns of names: embed.*,layers.0.*",
+       at(LAGWISE_AT(train.freeze))},
   };
 }
 

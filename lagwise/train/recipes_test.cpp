@@ -38,6 +38,7 @@ void complete(const std::string& task, ModelConfig& config) {
   if (task == "images") config.grid = {4, 4};
   for (const char* next : {"language", "music", "markov", "recall"})
     if (task == next) config.model = "decoder_lm";
+  if (task == "masked") config.model = "encoder_lm";
   if (task == "retrieval") config.model = "dual_encoder";
   if (task == "pathfinder") config.grid = {4, 4};
   if (task == "harmonise" || task == "pairs") config.model = "encoder_decoder";
@@ -65,6 +66,9 @@ TEST(Recipes, AreAllThereThatTheReadmeNames) {
                            "images-lrpe-paper",
                            "images-conv_spe-grid",
                            "music-transformer",
+                           "masked-wikitext2",
+                           "text-sst2",
+                           "text-sst2-finetuned",
                            "memory/markov",
                            "memory/recall"})
     EXPECT_TRUE(recipes().contains(std::string(name) + ".toml")) << name;

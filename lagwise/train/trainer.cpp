@@ -19,7 +19,9 @@
 #include "lagwise/train/arithmetic.h"
 #include "lagwise/train/evaluation_mode.h"
 #include "lagwise/train/first_nonfinite.h"
+#include "lagwise/train/frozen.h"
 #include "lagwise/train/memory_needed.h"
+#include "lagwise/train/pretrained.h"
 #include "lagwise/train/schedule.h"
 #include "lagwise/train/threads.h"
 
@@ -61,9 +63,11 @@ Trainer::Trainer(const Recipe& recipe, const std::string& folder,
   model_ = make_model(state_.model);
   rehearse();
   optimiser_ = std::make_unique<AdamW>(trained_parameters(*model_));
+  frozen_ = freeze(recipe_.train.freeze, optimiser_->parameters());
   gradients_ =
       std::make_unique<Gradients>(recipe_, team_, *task_, *model_, *optimiser_);
   if (team_.first()) {
+    begin_from_another();
     folder_ = std::make_unique<RunFolder>(path_);
     if (options_.fresh) forget_run(path_);
     check_same_recipe();  // now that nobody else writes it
@@ -119,6 +123,14 @@ void Trainer::check_same_recipe() const {
                               " (--out names another folder, --fresh begins anew)");
 }
 
+/// Before the first step of a run that is fine-tuned. One that goes on has its own
+/// checkpoint, and the other run may be gone by then.
+void Trainer::begin_from_another() {
+  const std::string& from = recipe_.train.from;
+  if (from.empty() || (!options_.fresh && !checkpoints_.steps().empty())) return;
+  state_.origin = take_weights(from, path_, state_, optimiser_->parameters());
+}
+
 void Trainer::resume() {
   std::vector<int64_t> steps = checkpoints_.steps();
   std::optional<DataError> newest;
@@ -160,6 +172,9 @@ void Trainer::describe() const {
   json["threads"] = state_.threads;
   if (!team_.alone()) json["ranks"] = team_.size(), json["hosts"] = options_.hosts;
   json["parameters"] = optimiser_->numbers();
+  if (frozen_ > 0) json["frozen"] = frozen_;
+  if (state_.origin)
+    json["origin"] = nlohmann::ordered_json::parse(origin_text(*state_.origin));
   json["data_hash"] = data::hash_text(state_.data_hash);
   json["model"] = nlohmann::ordered_json::parse(model_config_text(state_.model));
   if (state_.model.grid.size() > 1) json["grid_seen"] = seen_grid(state_.model);
@@ -213,6 +228,10 @@ void Trainer::say_what_is_odd(TrainListener& listener) const {
   if (!arithmetic_change_.empty())
     listener.noted("goes on with " + arithmetic_change_ +
                    ": last bits will differ from those of a run that did not change");
+  if (state_.origin && state_.step == 0) listener.noted(origin_line(*state_.origin));
+  if (frozen_ > 0)
+    listener.noted("frozen: " + std::to_string(frozen_) + " of " +
+                   std::to_string(optimiser_->numbers()) + " parameters");
   if (!has_valid_) listener.noted("the data has no split valid: nothing is evaluated");
 }
 

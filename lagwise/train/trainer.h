@@ -78,6 +78,7 @@ class Trainer {
   void check_same_recipe() const;
   void rehearse() const;
   void say_what_is_odd(TrainListener& listener) const;
+  void begin_from_another();
   void resume();
   void share_state();
   void describe() const;
@@ -107,7 +108,8 @@ class Trainer {
   std::unique_ptr<Metrics> metrics_;
   Checkpoints checkpoints_;
   TrainerState state_;
-  TrainingLine line_;  // of the last step
+  TrainingLine line_;   // of the last step
+  int64_t frozen_ = 0;  // parameters, in numbers
   bool has_valid_ = false;
   bool done_ = false;   // of ranks that do not see the folder: what rank 0 found there
   int64_t saved_ = -1;  // the step of the newest checkpoint; -1: none

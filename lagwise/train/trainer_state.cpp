@@ -107,7 +107,29 @@ ModelConfig read_model(const Reader& in) {
   return config;
 }
 
+Ordered origin_json(const Origin& origin) {
+  return {{"from", origin.from},      {"step", origin.step}, {"taken", origin.taken},
+          {"partly", origin.partly},  {"anew", origin.anew}, {"left", origin.left},
+          {"changed", origin.changed}};
+}
+
+Origin read_origin(const Reader& in) {
+  Origin origin;
+  in.take("from", origin.from);
+  in.take("step", origin.step);
+  in.take("taken", origin.taken);
+  in.take("partly", origin.partly);
+  in.take("anew", origin.anew);
+  in.take("left", origin.left);
+  in.take("changed", origin.changed);
+  return origin;
+}
+
 }  // namespace
+
+std::string origin_text(const Origin& origin) {
+  return origin_json(origin).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 std::string model_config_text(const ModelConfig& config) {
   return model_json(config).dump();
@@ -140,6 +162,7 @@ std::string state_text(const TrainerState& state) {
   if (!state.class_names.empty()) json["class_names"] = state.class_names;
   json["data_hash"] = data::hash_text(state.data_hash);
   json["recipe"] = state.recipe;
+  if (state.origin) json["origin"] = origin_json(*state.origin);
   json["files"] = state.files;
   std::string text = json.dump(1, ' ', false, Json::error_handler_t::replace);
   text.resize(text.rfind("\n}"));
@@ -183,6 +206,7 @@ TrainerState parse_state(const std::string& file, const std::string& text) {
     in.refuse("data_hash");
   state.data_hash = std::stoull(hash, nullptr, 16);
   in.take("recipe", state.recipe);
+  if (in.json().contains("origin")) state.origin = read_origin(in.inside("origin"));
   if (in.json().contains("files")) in.take("files", state.files);
   return state;
 }

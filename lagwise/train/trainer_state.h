@@ -10,6 +10,18 @@
 
 namespace lagwise {
 
+/// Where the weights that a run began with came from (train/pretrained.h). Tensors are
+/// listed as "head.out.weight [2, 64]".
+struct Origin {
+  std::string from = {};  ///< a run or a checkpoint, as the recipe names it
+  int64_t step = 0;       ///< of the checkpoint
+  int64_t taken = 0;      ///< tensors, whole or in part
+  std::vector<std::string> partly = {};   ///< those of which only some rows are alike
+  std::vector<std::string> anew = {};     ///< of this model: drawn by its own seed
+  std::vector<std::string> left = {};     ///< only there
+  std::vector<std::string> changed = {};  ///< keys of the model that are others here
+};
+
 /// What a run has to know besides tensors in order to go on as if it had never
 /// stopped: the contents of a checkpoint's state.json.
 struct TrainerState {
@@ -43,7 +55,8 @@ struct TrainerState {
   std::string tokenizer;                 ///< of them, as tokenizer.json; empty: none
   std::vector<std::string> class_names;  ///< empty: numbers, or no classes
   uint64_t data_hash = 0;
-  std::string recipe;  ///< resolved
+  std::string recipe;            ///< resolved
+  std::optional<Origin> origin;  ///< nothing: it began with weights of its own
 
   /// The hash of each other file of the checkpoint, by its name; empty in checkpoints
   /// written before there were any.
@@ -60,7 +73,10 @@ TrainerState parse_state(const std::string& file, const std::string& text);
 /// A model's config as JSON, one line: in state.json and run.json.
 std::string model_config_text(const ModelConfig& config);
 
-/// The way back; `file` stands for where the text is from in messages.
+/// An origin as JSON, one line: in state.json and run.json.
+std::string origin_text(const Origin& origin);
+
+/// A model's config from its JSON; `file` stands for where that is from in messages.
 ModelConfig parse_model_config(const std::string& file, const std::string& text);
 
 }  // namespace lagwise

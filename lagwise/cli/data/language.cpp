@@ -9,6 +9,7 @@
 
 #include "lagwise/cli/checks.h"
 #include "lagwise/cli/data/prepared_set.h"
+#include "lagwise/cli/data/tokenizer_flag.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/core/errors.h"
 #include "lagwise/data/formats/atomic_file.h"
@@ -80,7 +81,7 @@ class LanguageWriter {
 /// The tokenizer that was given, or one learned from the split train; nullptr: bytes.
 std::unique_ptr<data::Tokenizer> tokenizer_for(const LanguageFlags& flags,
                                                const data::LanguageCorpus& corpus) {
-  if (!flags.tokenizer.empty()) return data::load_tokenizer(flags.tokenizer);
+  if (!flags.tokenizer.empty()) return tokenizer_from(flags.tokenizer);
   return data::learn_tokenizer(
       data::parse_token_kind(flags.tokens), [&](const auto& take) {
         for (const data::Bytes part : corpus.split("train").parts())
@@ -166,12 +167,7 @@ void add_data_language(CLI::App& verb) {
           ->check(token_kind())
           ->capture_default_str()
           ->type_name("KIND");
-  app->add_option("--tokenizer", flags->tokenizer,
-                  "The tokenizer.json of another set, or of Hugging Face's tokenizers "
-                  "(byte-level BPE), in place of a new one")
-      ->check(file_name())
-      ->excludes(tokens)
-      ->type_name("FILE");
+  add_tokenizer_flag(*app, flags->tokenizer, "in place of a new one")->excludes(tokens);
   app->callback([flags] { prepare_language(*flags); });
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "lagwise/cli/checks.h"
+#include "lagwise/data/formats/atomic_file.h"
 #include "lagwise/data/sets/shards.h"
 
 namespace lagwise::cli {
@@ -64,6 +65,9 @@ void prepare_examples(const ExamplePlan& plan,
              writer.add(split, example);
              set.step(done);
            });
+    if (plan.tokenizer)
+      data::replace_file(set.path() + "/" + data::kTokenizerFile,
+                         plan.tokenizer->json());
     writer.commit();
   }
   set.finish();

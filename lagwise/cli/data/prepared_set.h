@@ -9,6 +9,7 @@
 #include "lagwise/cli/terminal/stop_signal.h"
 #include "lagwise/data/sets/examples.h"
 #include "lagwise/data/sets/new_folder.h"
+#include "lagwise/data/text/tokenizer.h"
 
 namespace lagwise::cli {
 
@@ -42,6 +43,7 @@ struct ExamplePlan {
   data::ShardManifest manifest;
   data::ExampleLayout layout = {};
   int64_t classes = 0;
+  const data::Tokenizer* tokenizer = nullptr;  ///< to keep with the set
 };
 
 /// Makes a set of examples. `source` hands each to the visitor, and may note what it

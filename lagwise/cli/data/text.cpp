@@ -1,9 +1,10 @@
-// `lagwise data text`: labelled text as bytes.
+// `lagwise data text`: labelled text as bytes, or as the tokens of a tokenizer.
 
 #include <memory>
 
 #include "lagwise/cli/checks.h"
 #include "lagwise/cli/data/prepared_set.h"
+#include "lagwise/cli/data/tokenizer_flag.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/data/sources/text_examples.h"
 
@@ -13,24 +14,34 @@ namespace {
 constexpr int64_t kMostClasses = 1000;  // that a table may name
 
 struct TextFlags {
-  std::string out;
+  std::string out, tokenizer;
   data::TextReading reading;
 };
 
 void prepare_text(const TextFlags& flags) {
-  prepare_examples(
-      {.out = flags.out,
-       .task = "text",
-       .manifest = {"labelled text from " + flags.reading.path, "text", 256, {}, {}},
-       .classes = kMostClasses},
-      [&](data::ExampleWriter& writer, const data::VisitExample& visit) {
-        writer.note_classes(data::read_text_examples(flags.reading, visit));
-      });
+  data::ShardManifest manifest{
+      "labelled text from " + flags.reading.path, "text", 256, {}, {}};
+  data::TextReading reading = flags.reading;
+  std::unique_ptr<data::Tokenizer> tokenizer;
+  if (!flags.tokenizer.empty()) {
+    tokenizer = tokenizer_from(flags.tokenizer);
+    reading.tokenizer = tokenizer.get();
+    manifest.vocabulary = tokenizer->vocabulary();
+    manifest.info["tokenizer"] = data::hash_text(tokenizer->hash());
+  }
+  prepare_examples({.out = flags.out,
+                    .task = "text",
+                    .manifest = manifest,
+                    .classes = kMostClasses,
+                    .tokenizer = tokenizer.get()},
+                   [&](data::ExampleWriter& writer, const data::VisitExample& visit) {
+                     writer.note_classes(data::read_text_examples(reading, visit));
+                   });
 }
 
 void add_data_text(CLI::App& verb) {
   CLI::App* app = verb.add_subcommand(
-      "text", "Labelled text, by its bytes: aclImdb's folders, TSV, CSV, JSONL");
+      "text", "Labelled text, as bytes or tokens: aclImdb's folders, TSV, CSV, JSONL");
   const auto flags = std::make_shared<TextFlags>();
   add_path(*app, flags->reading.path, "A folder or a table")->required();
   add_out(*app, flags->out);
@@ -47,6 +58,7 @@ void add_data_text(CLI::App& verb) {
       ->type_name("NAME");
   app->add_option("--label", flags->reading.label_column, "The column with the label")
       ->type_name("NAME");
+  add_tokenizer_flag(*app, flags->tokenizer, "in place of bytes");
   app->callback([flags] { prepare_text(*flags); });
 }
 

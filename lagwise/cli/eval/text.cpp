@@ -143,6 +143,15 @@ std::string answers_text(const Answers& answers) {
   return text.empty() ? "" : "answers that were not as wanted, such as:\n" + text;
 }
 
+std::string pseudo_text(const PseudoPerplexity& found) {
+  return fmt::format(
+      "pseudo-perplexity {:.4g}  ({} nats per token, {:.1f} % right; each of {} tokens "
+      "hidden in turn, {} windows of {})\n",
+      found.perplexity, give_or_take(found.loss, found.error),
+      100 * static_cast<double>(found.right) / static_cast<double>(found.tokens),
+      found.tokens, found.windows, found.split);
+}
+
 std::string verdict(const PositionLoss& part) {
   if (!std::isfinite(part.difference_error))
     return "one window cannot tell whether longer context is used";

@@ -4,6 +4,7 @@
 
 #include "lagwise/train/answers.h"
 #include "lagwise/train/evaluation.h"
+#include "lagwise/train/pseudo_perplexity.h"
 
 namespace lagwise::cli {
 
@@ -13,6 +14,8 @@ std::string metric_text(const Evaluation& found);
 
 /// The first few that are not what was wanted; nothing where all are.
 std::string answers_text(const Answers& answers);
+
+std::string pseudo_text(const PseudoPerplexity& found);
 
 /// A row for each length.
 std::string lengths_text(const MetricByLength& found);

@@ -12,8 +12,6 @@
 
 namespace lagwise::data {
 
-inline constexpr const char* kTokenizerFile = "tokenizer.json";  ///< of a prepared set
-
 /// A stream of tokens: the bytes of parts of files one after another, or a shard.
 class TokenStream {
  public:

@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMostLabels = 1000;
 
-Example example_of(std::string_view text, int label) {
+Example example_of(const TextReading& reading, std::string_view text, int label) {
+  if (reading.tokenizer) return {label, reading.tokenizer->encode(text), {}};
   const Bytes bytes = bytes_of(text);
   return {label, {bytes.begin(), bytes.end()}, {}};
 }
@@ -32,7 +33,7 @@ void read_reviews(const TextReading& reading, const VisitExample& visit) {
   int64_t read = 0;
   const auto visit_one = [&](const std::string& split, const Review& review) {
     const MappedFile file(review.file);
-    visit(split, example_of(text_of(file.bytes()), review.label),
+    visit(split, example_of(reading, text_of(file.bytes()), review.label),
           static_cast<double>(++read) / all);
   };
   SplitDealer dealer(reading.valid, 0);
@@ -53,7 +54,8 @@ int64_t label_number(std::string_view label) {
 class LabelledTables {
  public:
   LabelledTables(const TextReading& reading, const std::string& train)
-      : columns_{text_column(reading.text_column), label_column(reading.label_column)} {
+      : reading_(reading),
+        columns_{text_column(reading.text_column), label_column(reading.label_column)} {
     TextColumns table(train, columns_);
     std::set<std::string> labels;
     for (std::vector<std::string> row; table.next(row);) {
@@ -82,11 +84,13 @@ class LabelledTables {
       const auto found = std::ranges::find(names_, row[1]);
       if (found == names_.end())
         table.fail("a label of the training rows, got '" + row[1].substr(0, 40) + "'");
-      visit(split(), example_of(row[0], static_cast<int>(found - names_.begin())), -1);
+      visit(split(),
+            example_of(reading_, row[0], static_cast<int>(found - names_.begin())), -1);
     }
   }
 
  private:
+  const TextReading& reading_;
   std::vector<Column> columns_;
   std::vector<std::string> names_;
 };

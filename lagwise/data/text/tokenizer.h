@@ -11,6 +11,8 @@
 
 namespace lagwise::data {
 
+inline constexpr const char* kTokenizerFile = "tokenizer.json";  ///< of a prepared set
+
 /// How text becomes tokens, kept as the `tokenizer.json` that Hugging Face's
 /// `tokenizers` reads and writes. Two kinds are known: byte pairs
 /// (data/text/byte_pairs.h) and words (data/text/word_level.h).

@@ -1,0 +1,125 @@
+#include "lagwise/tasks/corpus_task.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "lagwise/core/errors.h"
+#include "lagwise/tasks/byte_text.h"
+#include "lagwise/tasks/draws.h"
+#include "lagwise/tasks/leaf_stretches.h"
+#include "lagwise/tasks/tokenizer_text.h"
+
+namespace lagwise {
+namespace {
+
+/// The `width` tokens from each of these places on.
+at::Tensor tokens_from(const data::TokenStream& text,
+                       const std::vector<int64_t>& starts, int64_t width) {
+  const auto rows = static_cast<int64_t>(starts.size());
+  at::Tensor all = at::empty({rows, width}, at::kLong);
+  for (int64_t row = 0; row < rows; ++row)
+    text.read(starts[static_cast<size_t>(row)],
+              {all.data_ptr<int64_t>() + row * width, static_cast<size_t>(width)});
+  return all;
+}
+
+}  // namespace
+
+CorpusTask::CorpusTask(const char* name, const TaskConfig& config, double valid,
+                       double test)
+    : name_(name),
+      length_(config.length),
+      seed_(config.seed),
+      corpus_(config.path, valid, test) {
+  for (const std::string& split : corpus_.splits())
+    if (corpus_.split(split).size() <= length_)
+      throw DataError(config.path, -1,
+                      "more than data.length = " + std::to_string(length_) + unit() +
+                          " in the split " + split + ", got " +
+                          std::to_string(corpus_.split(split).size()));
+}
+
+at::Tensor CorpusTask::crops(int64_t step, int64_t micro_step, const Rows& rows,
+                             int64_t length) const {
+  const data::TokenStream& text = corpus_.split("train");
+  if (text.size() <= length)
+    throw std::invalid_argument(std::string(name_) + ": expected windows below the " +
+                                std::to_string(text.size()) + unit() +
+                                " of the split train, got " + std::to_string(length));
+  // Rows are functions of their step, so those of the next are known by now.
+  for (const int64_t next : starts(text, step + 1, micro_step, rows, length))
+    text.will_read(next, length + 1);
+  return tokens_from(text, starts(text, step, micro_step, rows, length), length + 1);
+}
+
+std::vector<int64_t> CorpusTask::starts(const data::TokenStream& text, int64_t step,
+                                        int64_t micro_step, const Rows& rows,
+                                        int64_t length) const {
+  const LeafStretches stretches(text.shard_ends(), rows, length);
+  std::vector<int64_t> starts;
+  for (int64_t row = rows.begin; row < rows.end; ++row) {
+    data::Dice dice = row_dice(seed_, step, micro_step, row);
+    starts.push_back(stretches.start(dice));
+  }
+  return starts;
+}
+
+int64_t CorpusTask::size(const std::string& split, int64_t length) const {
+  return (corpus_.split(split).size() - 1) / window(length);
+}
+
+at::Tensor CorpusTask::windows(const std::string& split, int64_t begin, int64_t end,
+                               int64_t length) const {
+  if (begin < 0 || begin >= end || end > size(split, length))
+    throw std::invalid_argument(std::string(name_) + ": expected windows within 0 to " +
+                                std::to_string(size(split, length)) + " of " + split);
+  std::vector<int64_t> starts;
+  for (int64_t i = begin; i < end; ++i) starts.push_back(i * window(length));
+  return tokens_from(corpus_.split(split), starts, window(length) + 1);
+}
+
+std::vector<int64_t> CorpusTask::stream(const std::string& split, int64_t first,
+                                        int64_t count) const {
+  const data::TokenStream& text = corpus_.split(split);
+  if (first < 0 || count < 0)
+    throw std::invalid_argument(std::string(name_) +
+                                ": expected a place and a count of 0 or more");
+  const int64_t kept = std::clamp<int64_t>(text.size() - first, 0, count);
+  std::vector<int64_t> tokens(static_cast<size_t>(kept));
+  if (kept > 0) text.read(first, tokens);
+  return tokens;
+}
+
+std::vector<int64_t> CorpusTask::encode(const std::string& text) const {
+  return token_text()->encode(text);
+}
+
+std::string CorpusTask::decode(const std::vector<int64_t>& tokens) const {
+  return token_text()->decode(tokens);
+}
+
+std::string CorpusTask::tokenizer() const {
+  return corpus_.tokenizer() ? corpus_.tokenizer()->json() : "";
+}
+
+std::unique_ptr<TokenText> CorpusTask::token_text() const {
+  if (!corpus_.tokenizer()) return std::make_unique<ByteText>();
+  // It lives as long as the corpus, and whoever asks has that.
+  return std::make_unique<TokenizerText>(std::shared_ptr<const data::Tokenizer>(
+      std::shared_ptr<void>(), corpus_.tokenizer()));
+}
+
+double CorpusTask::nats(const Loss& total) {
+  return total.sum.item<double>() /
+         static_cast<double>(std::max<int64_t>(total.count, 1));
+}
+
+std::unique_ptr<TokenText> corpus_text(const std::vector<std::string>&,
+                                       const std::string& tokenizer) {
+  if (tokenizer.empty()) return std::make_unique<ByteText>();
+  return std::make_unique<TokenizerText>(saved_tokenizer(tokenizer));
+}
+
+}  // namespace lagwise
