@@ -30,22 +30,6 @@ HeadShape head_shape(const ModelConfig& config, uint64_t stack) {
           .seed = config.seed ^ (stack << 48)};
 }
 
-/// `axes`: the most of a grid that the encodings take.
-std::vector<int64_t> grid_for(const ModelConfig& config, int64_t axes) {
-  const bool asked = config.geometry == "grid";
-  if (asked && config.grid.size() < 2)
-    throw std::invalid_argument(
-        "model.grid: expected auto or line, got grid: the data of this task has none");
-  if (config.grid.size() < 2 || config.geometry == "line") return {};
-  if (std::ssize(config.grid) <= axes) return config.grid;
-  if (asked)
-    throw std::invalid_argument(
-        "model.grid: expected an encoding of " + std::to_string(config.grid.size()) +
-        " axes where it is grid, got '" + config.encoding + "', which takes " +
-        std::to_string(axes) + "; with line every encoding sees the cells in a line");
-  return {};  // the cells one after another
-}
-
 void check_tokens(const at::Tensor& tokens, int64_t vocabulary) {
   if (tokens.dim() != 2 || tokens.scalar_type() != at::kLong)
     throw std::invalid_argument("expected tokens [B, N] of whole numbers");
@@ -125,7 +109,7 @@ Stack::Stack(const ModelConfig& config, bool causal, bool listens, nn::Initial& 
       encoding_texts_(texts_by_layer("model.encoding", config.encoding, config.layers)),
       encodings_(encoding_texts_, attention_texts_,
                  head_shape(config, listens ? kDecoder : 0)),
-      grid_(causal ? std::vector<int64_t>() : grid_for(config, encodings_.dims())) {
+      grid_(causal ? std::vector<int64_t>() : encodings_.seen_grid(config)) {
   make_embedding(initial);
   if (listens_) cross_encoding_ = make_cross_encoding(config);
   register_encodings();
@@ -276,7 +260,7 @@ std::vector<int64_t> seen_grid(const ModelConfig& config) {
       texts_by_layer("model.encoding", config.encoding, config.layers),
       texts_by_layer("model.attention", config.attention, config.layers),
       head_shape(config, 0));
-  return grid_for(config, encodings.dims());
+  return encodings.seen_grid(config);
 }
 
 OneTokenModel Stack::one_token(const Draw& draw) const {
