@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lagwise/encodings/encoding.h"
+#include "lagwise/models/model_config.h"
 
 namespace lagwise {
 
@@ -36,6 +37,10 @@ class LayerEncodings {
 
   /// The most axes of a grid that all of them take.
   int64_t dims() const;
+
+  /// That of the config where they see its axes; empty where they see a line of cells.
+  /// std::invalid_argument where config.geometry asks for what cannot be.
+  std::vector<int64_t> seen_grid(const ModelConfig& config) const;
 
  private:
   std::vector<std::shared_ptr<Encoding>> all_;

@@ -110,7 +110,7 @@ Stack::Stack(const ModelConfig& config, bool causal, bool listens, nn::Initial& 
       encoding_texts_(texts_by_layer("model.encoding", config.encoding, config.layers)),
       encodings_(encoding_texts_, attention_texts_,
                  head_shape(config, listens ? kDecoder : 0)),
-      grid_(causal ? std::vector<int64_t>() : grid_for(config, encodings_.dims())) {
+      grid_(causal ? std::vector<int64_t>() : encodings_.seen_grid(config)) {
   make_embedding(initial);
   if (listens_) cross_encoding_ = make_cross_encoding(config);
   register_encodings();
@@ -261,7 +261,7 @@ std::vector<int64_t> seen_grid(const ModelConfig& config) {
       texts_by_layer("model.encoding", config.encoding, config.layers),
       texts_by_layer("model.attention", config.attention, config.layers),
       head_shape(config, 0));
-  return grid_for(config, encodings.dims());
+  return encodings.seen_grid(config);
 }
 
 OneTokenModel Stack::one_token(const Draw& draw) const {
