@@ -12,7 +12,6 @@
 #include <stdexcept>
 
 #include "lagwise/core/layer_texts.h"
-#include "lagwise/models/grid_for.h"
 #include "lagwise/nn/dropout.h"
 #include "lagwise/nn/parameters.h"
 #include "lagwise/ops/dense.h"
