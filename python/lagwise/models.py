@@ -22,7 +22,8 @@ bindings = torch.ops.lagwise_bindings
 #: What a config may leave out. `lagwise train --keys` of the program says what each means.
 #: Without a seed torch's generator gives one.
 DEFAULTS: Dict[str, Any] = dict(
-    model="decoder_lm", vocabulary=256, classes=0, length=512, grid=[], patch=1, seed=None,
+    model="decoder_lm", vocabulary=256, classes=0, length=512, grid=[], geometry="auto",
+    patch=1, seed=None,
     layers=2, dim=64, heads=4, key_dim=0, value_dim=0, feed_forward=0, dropout=0.0, norm="rms",
     pre_norm=True, tied=True, pooling="mean", encoding="none", attention="linear:map=elu1",
     cross_encoding="none", cross_attention="exact")
