@@ -3,7 +3,9 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <type_traits>
 
+#include "lagwise/kernels/bf16_numbers.h"
 #include "lagwise/ops/matrix_product.h"
 #include "lagwise/ops/parallel/sums_in_order.h"
 
@@ -39,6 +41,23 @@ template void dense_some_rows<double>(MatView<const double>, const at::Tensor&,
 template void dense_some_rows<c10::BFloat16>(MatView<const c10::BFloat16>,
                                              const at::Tensor&, const at::Tensor&,
                                              MatView<const float>, MatView<float>);
+
+template <class T>
+void sum_over_rows(MatView<const T> d, const at::Tensor& ones, bool add, SumOf<T>* to) {
+  if constexpr (std::is_same_v<T, c10::BFloat16>)
+    kernels::sum_bf16_rows(
+        {reinterpret_cast<const uint16_t*>(d.data), d.rows, d.cols, d.row_step, 1}, add,
+        to);
+  else
+    multiply(matrix_view<const T>(ones).columns(0, d.rows), d, add,
+             MatView<T>{to, 1, d.cols, d.cols, 1});
+}
+template void sum_over_rows<float>(MatView<const float>, const at::Tensor&, bool,
+                                   float*);
+template void sum_over_rows<double>(MatView<const double>, const at::Tensor&, bool,
+                                    double*);
+template void sum_over_rows<c10::BFloat16>(MatView<const c10::BFloat16>,
+                                           const at::Tensor&, bool, float*);
 
 int64_t ranges_of_rows(int64_t rows, int64_t weights) {
   constexpr int64_t kFewWeights = 1 << 16, kRows = 512;

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "lagwise/core/mat_view.h"
+#include "lagwise/kernels/bf16_numbers.h"
 #include "lagwise/kernels/rms_norm.h"
 #include "lagwise/ops/dense_passes.h"
 
@@ -33,14 +34,14 @@ class Between {
       return kept;
   }
   void keep(int64_t count, T* kept) const {
-    if constexpr (kRounds) std::copy_n(sums(), count, kept);
+    if constexpr (kRounds) kernels::round_to_bf16(sums(), count, bits(kept));
   }
   /// What was kept, as sums.
   const Sum* again(const T* kept, int64_t count) const {
     if constexpr (!kRounds)
       return kept;
     else
-      return std::copy_n(kept, count, sums()), sums();
+      return kernels::widen_bf16(bits(kept), count, sums()), sums();
   }
   /// The first so many of sums(), as factors.
   const T* factors(int64_t count) const { return rounded(sums(), count); }
@@ -49,11 +50,16 @@ class Between {
     if constexpr (!kRounds)
       return from;
     else
-      return std::copy_n(from, count, factors_.get()), factors_.get();
+      return kernels::round_to_bf16(from, count, bits(factors_.get())), factors_.get();
   }
 
  private:
   static constexpr bool kRounds = !std::is_same_v<T, Sum>;
+  static uint16_t* bits(T* x) { return reinterpret_cast<uint16_t*>(x); }
+  static const uint16_t* bits(const T* x) {
+    return reinterpret_cast<const uint16_t*>(x);
+  }
+
   std::unique_ptr<Sum[]> sums_;
   std::unique_ptr<T[]> factors_;
 };
