@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <vector>
+
+#include "lagwise/core/line_vector.h"
 
 #define LAGWISE_TILES \
   __attribute__((target("amx-tile,amx-bf16,avx512f,avx512bw,avx512vl")))
@@ -38,22 +38,6 @@ constexpr int64_t kBlock =
     2 * kLanes;  // rows and columns of c that are computed at once
 constexpr int64_t kPass = 16 * kDepths;  // depths of a pass
 constexpr int64_t kTileNumbers = kLanes * kDepths;
-
-/// Numbers at the border of a line of the cache, as tiles are read fastest.
-class Packed {
- public:
-  BFloat* make(int64_t numbers) {
-    const auto lines = static_cast<size_t>((numbers + kDepths - 1) / kDepths);
-    if (lines_.size() < lines) lines_.resize(lines);
-    return reinterpret_cast<BFloat*>(lines_.data());
-  }
-
- private:
-  struct alignas(64) Line {
-    std::array<uint16_t, kDepths> numbers;
-  };
-  std::vector<Line> lines_;
-};
 
 /// Sixteen rows of sixteen words.
 struct Words {
@@ -217,14 +201,19 @@ int64_t up_to(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
 LAGWISE_TILES void multiply_here(const Factor& a, const Factor& b, bool add,
                                  MatView<float> c) {
-  thread_local Packed packed_a, packed_b;
+  thread_local LineVector<BFloat> packed_a, packed_b;
+  const auto room = [](LineVector<BFloat>& in, int64_t numbers) {
+    if (in.size() < static_cast<size_t>(numbers))
+      in.resize(static_cast<size_t>(numbers));
+    return in.data();
+  };
   const Configuration configuration;
   _tile_loadconfig(&configuration);
   for (int64_t depth = 0; depth < a.depths; depth += kPass) {
     const int64_t depths = up_to(std::min(kPass, a.depths - depth), kDepths);
     const int64_t block_numbers = kBlock * depths;
-    BFloat* const left = packed_a.make(up_to(c.rows, kBlock) * depths);
-    BFloat* const right = packed_b.make(block_numbers);
+    BFloat* const left = room(packed_a, up_to(c.rows, kBlock) * depths);
+    BFloat* const right = room(packed_b, block_numbers);
     pack(a, 0, c.rows, depth, depths, true, left);
     for (int64_t j = 0; j < c.cols; j += kBlock) {
       pack(b, j, std::min(c.cols, j + kBlock), depth, depths, false, right);
