@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "lagwise/kernels/add_rows.h"
 #include "lagwise/kernels/bf16_numbers.h"
 #include "lagwise/ops/matrix_product.h"
 #include "lagwise/ops/parallel/sums_in_order.h"
@@ -22,15 +23,7 @@ void dense_some_rows(MatView<const T> x, const at::Tensor& weight,
   using Sum = SumOf<T>;
   multiply(x, matrix_view<const T>(weight).transposed(), false, y);
   // Afterwards, while y is in the cache: before, a product would have to read it again.
-  const Sum* const b = bias.defined() ? bias.data_ptr<Sum>() : nullptr;
-  for (int64_t i = 0; i < y.rows && (b || start.data); ++i) {
-    Sum* const to = y.row(i);
-    const Sum* const from = start.data ? start.row(i) : nullptr;
-    if (b && from)
-      for (int64_t j = 0; j < y.cols; ++j) to[j] += from[j] + b[j];
-    else
-      for (int64_t j = 0; j < y.cols; ++j) to[j] += (b ? b : from)[j];
-  }
+  kernels::add_rows<Sum>(start, bias.defined() ? bias.data_ptr<Sum>() : nullptr, y);
 }
 template void dense_some_rows<float>(MatView<const float>, const at::Tensor&,
                                      const at::Tensor&, MatView<const float>,

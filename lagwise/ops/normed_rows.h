@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "lagwise/core/mat_view.h"
+#include "lagwise/kernels/add_rows.h"
 #include "lagwise/kernels/bf16_numbers.h"
 #include "lagwise/kernels/rms_norm.h"
 #include "lagwise/ops/dense_passes.h"
@@ -105,8 +106,8 @@ class NormedRows {
       return kernels::rms_norm_gradient<Sum>(
           parts(x), gain(), inverse_.get(), parts(from), parts(start), parts(to),
           parts(MatView<Sum>{gain_sum, 1, x.cols, x.cols, 1}));
-    for (int64_t i = 0; i < x.rows * x.cols; ++i)
-      to.data[i] = d[i] + (start.data ? start.data[i] : Sum{0});
+    std::copy_n(d, x.rows * x.cols, to.data);
+    kernels::add_rows<Sum>(start, nullptr, to);
   }
 
  private:
