@@ -318,6 +318,10 @@ TEST(Harmonising, AnswersASopranoVoiceByVoice) {
     EXPECT_EQ(samples[0]["tokens"].size(), 3 * sixteenths);
     EXPECT_NE(samples[0]["text"], "");
   }
+  const Outcome bar = lagwise(
+      {"generate", run, "--source", "C5:16 D5:8", "--prompt-bars", "1", "--json"});
+  ASSERT_EQ(bar.code, 0) << bar.err;
+  EXPECT_EQ(json::parse(bar.out)["samples"][0]["tokens"].size(), 48u);
   const Outcome silent = lagwise({"generate", run});
   EXPECT_EQ(silent.code, 2);
   EXPECT_THAT(silent.err, HasSubstr("expected notes such as C5"));

@@ -122,6 +122,9 @@ TEST_F(PairsRun, SaysWhatIsWrongInOneLine) {
       "path = \"" +
           folder / "l.txt" + "\"\nlength = 8\n[train]\nsteps = 1\nthreads = 1\n");
   run({"train", folder / "l.toml", "--out", folder / "l"});
+  expect_failure(
+      lagwise({"generate", folder / "l", "--prompt", "a", "--prompt-bars", "1"}), 2,
+      "a prompt in bars: expected a run of music or harmonise");
   expect_failure(lagwise({"generate", folder / "l", "--source", "a"}), 2,
                  "--source: expected a run of a model that listens");
 }

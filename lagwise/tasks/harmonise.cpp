@@ -59,6 +59,12 @@ struct ChoraleText : TokenText {
   std::unique_ptr<Grammar> grammar() const override {
     return std::make_unique<NotesOnly>();
   }
+  /// Counted from its first sixteenth, as the words of places are.
+  int64_t first_bars(const std::vector<int64_t>& tokens, int64_t bars) const override {
+    constexpr int64_t kBar = kVoices * data::kChoralePlaces;
+    const int64_t all = std::ssize(tokens);
+    return bars <= all / kBar ? bars * kBar : all;
+  }
   static std::vector<int64_t> heard(const std::vector<int64_t>& soprano) {
     return data::heard_soprano(soprano, 0, static_cast<int64_t>(soprano.size()));
   }
@@ -132,6 +138,9 @@ class Harmonise : public Task {
   }
 
   std::unique_ptr<Grammar> grammar() const override { return ChoraleText().grammar(); }
+  int64_t first_bars(const std::vector<int64_t>& tokens, int64_t bars) const override {
+    return ChoraleText().first_bars(tokens, bars);
+  }
 
   std::vector<std::string> words() const override { return data::chorale_words(); }
   uint64_t hash() const override { return set_.hash(); }

@@ -99,6 +99,16 @@ TEST_F(HarmoniseTask, TakesPromptsAndWritesChords) {
   EXPECT_EQ(task->words().size(), 148u);
 }
 
+TEST_F(HarmoniseTask, CountsBarsOfTheSoprano) {
+  const auto task = make_task(config);
+  const Tokens two_and_a_half = task->encode("C5:16 D5:16 E5:8");
+  EXPECT_EQ(task->first_bars(two_and_a_half, 1), 48);
+  EXPECT_EQ(task->first_bars(two_and_a_half, 2), 96);
+  EXPECT_EQ(task->first_bars(two_and_a_half, 3), 120);
+  EXPECT_EQ(task->first_bars(two_and_a_half, int64_t{1} << 62), 120);
+  EXPECT_EQ(task->first_bars({}, 1), 0);
+}
+
 TEST_F(HarmoniseTask, ReadsAPreparedSet) {
   constexpr data::ExampleLayout kPairs{.labelled = false, .paired = true};
   {

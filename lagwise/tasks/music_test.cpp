@@ -183,6 +183,20 @@ TEST(MusicTask, TakesAPromptFromAPieceOrAFile) {
   EXPECT_THROW(task->encode(folder / "b.mid"), DataError);
 }
 
+TEST(MusicTask, CutsAPromptAfterBars) {
+  for (const char* const scheme : {"groove", "remi"}) {
+    SCOPED_TRACE(scheme);
+    const auto task =
+        make_task({.task = std::string("music:styles=2,songs=20,scheme=") + scheme,
+                   .length = 64});
+    const std::vector<int64_t> piece = task->encode("valid:0");
+    const std::vector<int32_t> ids(piece.begin(), piece.end());
+    const std::vector<int64_t> starts = task->music()->bar_starts(ids);
+    EXPECT_EQ(task->first_bars(piece, 3), starts.at(3));  // every bar has notes
+    EXPECT_EQ(task->first_bars(piece, 100000), std::ssize(piece));
+  }
+}
+
 TEST(MusicTask, ReadsAFolderOfMidiFiles) {
   const TempFolder folder;
   for (int64_t i = 0; i < 2; ++i)

@@ -71,6 +71,10 @@ TEST(Tasks, RefuseWhatTheyCannotDo) {
   const auto task = make_task({.task = "listops:train=2,valid=1,test=1", .length = 40});
   EXPECT_THAT(refusal([&] { task->stream("train", 0, 1); }), HasSubstr("no stream"));
   EXPECT_THAT(refusal([&] { task->encode("x"); }), HasSubstr("takes no prompt"));
+  EXPECT_THAT(refusal([&] {
+                task->first_bars({1, 2}, 1);
+              }),
+              HasSubstr("a prompt in bars: expected a run of music or harmonise"));
   EXPECT_THAT(refusal([&] { task->decode({1}); }), HasSubstr("writes no text"));
   EXPECT_EQ(task->grammar(), nullptr);
   EXPECT_EQ(task->music(), nullptr);
