@@ -19,7 +19,7 @@ TEST(Tasks, AreListedByName) {
   EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
   EXPECT_THAT(names,
               IsSupersetOf({"harmonise", "images", "language", "listops", "masked",
-                            "pairs", "pathfinder", "retrieval", "text"}));
+                            "moving", "pairs", "pathfinder", "retrieval", "text"}));
 }
 
 TEST(Tasks, SuggestTheNameThatWasMeant) {
@@ -48,6 +48,7 @@ TEST(Tasks, TellTheirOptionsWithoutData) {
   EXPECT_EQ(keys("listops"),
             " train valid test longer_than shorter_than max_depth max_args");
   EXPECT_EQ(keys("masked"), " rate mask random valid test");
+  EXPECT_EQ(keys("moving"), " train valid test frames patch");
   EXPECT_EQ(keys("music"), " scheme styles songs corpus transpose bars");
   EXPECT_EQ(keys("pairs"), " valid test source target long made");
   EXPECT_EQ(keys("pathfinder"), " train valid test contour");
