@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <stdexcept>
 
 #include "lagwise/core/errors.h"
@@ -122,6 +123,11 @@ class Harmonise : public Task {
 
   double value(const Loss& total) const override {
     return total.sum.item<double>() * kVoices / counted(total);
+  }
+
+  std::optional<double> guess(const std::string&) const override {
+    constexpr double kLegal = data::kChoraleWords - data::kChoralePitch + 1;  // a rest
+    return kVoices * std::log(kLegal);
   }
 
   std::map<std::string, double> more(const std::string&,

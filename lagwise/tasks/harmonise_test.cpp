@@ -77,6 +77,10 @@ TEST_F(HarmoniseTask, TransposesAllVoicesAlike) {
   EXPECT_GT(by.size(), 6u);
 }
 
+TEST_F(HarmoniseTask, GuessesAnyNoteOrARest) {
+  EXPECT_DOUBLE_EQ(make_task(config)->guess("valid").value(), 3 * std::log(129));
+}
+
 TEST_F(HarmoniseTask, MeasuresASixteenth) {
   const auto task = make_task(config);
   EXPECT_EQ(task->value(loss_of(10, 30, 15)), 1.0);

@@ -37,6 +37,7 @@ TEST(MusicTask, ShapesADecoderOverItsVocabulary) {
   EXPECT_EQ(task->words().size(), 794u);
   EXPECT_EQ(task->words()[0], "On_bass_0");
   EXPECT_EQ(task->metric(), "nats per token");
+  EXPECT_DOUBLE_EQ(task->guess("test").value(), std::log(794));
   ASSERT_NE(task->music(), nullptr);
   EXPECT_TRUE(task->grammar()->legal(static_cast<int32_t>(task->encode("BOS")[0])));
 }
