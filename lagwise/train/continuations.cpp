@@ -5,6 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "lagwise/data/music/tokens_reach.h"
 #include "lagwise/train/generation.h"
 
 namespace lagwise {
@@ -119,7 +120,7 @@ Music music_after(const TokenScheme& scheme, std::span<const int32_t> whole,
                   int64_t prompt) {
   Music music = scheme.decode(whole);
   const int64_t from =
-      prompt > 0 ? scheme.decode(whole.first(static_cast<size_t>(prompt))).end : 0;
+      data::tokens_reach(scheme, whole.first(static_cast<size_t>(prompt)));
   const int64_t bar = kBarBeats * music.ticks_per_beat;
   const int64_t moved = from / bar * bar;
   for (Track& track : music.tracks) {
