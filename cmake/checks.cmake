@@ -36,6 +36,8 @@ if(LAGWISE_GLOO)  # several processes, on one host and on two
   set_tests_properties(network PROPERTIES SKIP_RETURN_CODE 77)
 endif()
 lagwise_check(compare check ${PYTHON} tests/compare_test.py $<TARGET_FILE:lagwise_program>)
+lagwise_check(train_recipes check ${PYTHON} tests/train_recipes_test.py
+              $<TARGET_FILE:lagwise_program>)
 set_tests_properties(python PROPERTIES
   ENVIRONMENT "LAGWISE_LIBRARY=$<TARGET_FILE:lagwise>")
 

@@ -33,7 +33,7 @@ log_every = 5
 ENCODINGS = "none;sine_spe:realizations=8;huang"
 GRID = ["--recipe", "small.toml", "--lr", "0.003,0.01", "--seeds", "2", "--windows",
         "4", "--jobs", "2", "--json"]
-TIMES = ("train_tokens_per_second", "decode_tokens_per_second", "peak_bytes")
+TIMES = ("train_seconds", "train_tokens_per_second", "decode_tokens_per_second", "peak_bytes")
 
 
 def command(out, *more, encodings=ENCODINGS):

@@ -30,12 +30,14 @@ struct CompareFlags {
   CompareRequest request;
   RunnerOptions runner;
   int seeds = 1, jobs = 1, processes = 1, windows = 64, examples = 0;
-  bool json = false, markdown = false, retrain = false;
+  bool json = false, markdown = false, outcome = false, retrain = false;
 };
 
 void print(const CompareTable& table, const CompareFlags& flags) {
   if (flags.json)
     fmt::print("{}\n", table_json(table).dump(2));
+  else if (flags.outcome)
+    fmt::print("{}", flags.markdown ? outcome_markdown(table) : outcome_text(table));
   else
     fmt::print("{}", flags.markdown ? table_markdown(table) : table_text(table));
 }
@@ -73,6 +75,7 @@ void compare_runs(const CompareFlags& flags) {
   for (const RunSummary& run : runs)
     for (const std::string& file : run.damaged)
       table.notes.push_back(file + " is damaged and left out");
+  if (flags.outcome) return print(table, flags);
   add_findings(table);
   for (const std::string& line : old_restart_lines(runs)) table.notes.push_back(line);
   for (const std::string& line : likeness_lines(runs)) table.notes.push_back(line);
@@ -163,6 +166,11 @@ void check(const CompareFlags& flags) {
         "lagwise compare needs either --recipe and --out, or folders of runs");
   if (grid && flags.request.out.empty())
     throw std::invalid_argument("lagwise compare --recipe needs --out, a folder");
+  if (grid && flags.outcome)
+    throw std::invalid_argument(
+        "--outcome: expected folders of runs, got --recipe; the folders of --out will "
+        "do "
+        "once they are trained");
   if (flags.json && flags.markdown)
     throw std::invalid_argument("expected --json or --markdown, got both");
   if (!(flags.runner.minutes >= 0 && std::isfinite(flags.runner.minutes)))
@@ -286,6 +294,9 @@ void add_compare(CLI::App& app) {
   add_budget_options(*verb, *flags);
   verb->add_flag("--json", flags->json, "Print one JSON object instead of a table");
   verb->add_flag("--markdown", flags->markdown, "Print the table as Markdown");
+  verb->add_flag("--outcome", flags->outcome,
+                 "Of runs of any recipes: what each cost and what came of it, in "
+                 "parameters, steps, minutes, memory, its metric and a blind guess's");
   verb->callback([flags] { run_compare(*flags); });
 }
 

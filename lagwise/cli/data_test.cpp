@@ -28,11 +28,7 @@ struct Data : ::testing::Test {
 
   void expect_failure(const std::vector<std::string>& words, int code,
                       const std::string& part) {
-    const Outcome outcome = lagwise(words);
-    EXPECT_EQ(outcome.code, code);
-    EXPECT_THAT(outcome.err, HasSubstr(part));
-    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
-    EXPECT_EQ(outcome.out, "");
+    cli::expect_failure(lagwise(words), code, part);
     EXPECT_FALSE(fs::exists(set));
     EXPECT_FALSE(fs::exists(set + ".tmp"));
   }

@@ -100,12 +100,14 @@ TEST_F(TrainedRun, IsJudgedByMetricAndByPosition) {
   const Outcome outcome = lagwise({"eval", run(), "--windows", "5"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("bits per byte "));
+  EXPECT_THAT(outcome.out, HasSubstr("a blind guess: bits per byte 8\n"));
   EXPECT_THAT(outcome.out, HasSubstr("5 windows of 128, trained at 16"));
   for (const char* span : {"0 to 0.5x", "0.5x to 1x", "1x to 2x", "2x to 4x"})
     EXPECT_THAT(outcome.out, HasSubstr(span));
   EXPECT_THAT(outcome.out, HasSubstr("4x to 8x: longer context "));
   const json metric = json::parse(contents(run() + "/eval/metric-test.json"));
   EXPECT_EQ(metric["step"], 6);
+  EXPECT_EQ(metric["guess"], 8);
   EXPECT_NEAR(metric["value"].get<double>(),
               metric["loss"].get<double>() / std::log(2.0), 1e-6);
   const json position = json::parse(contents(run() + "/eval/position-test.json"));
@@ -318,6 +320,10 @@ TEST(Harmonising, AnswersASopranoVoiceByVoice) {
     EXPECT_EQ(samples[0]["tokens"].size(), 3 * sixteenths);
     EXPECT_NE(samples[0]["text"], "");
   }
+  const Outcome bar = lagwise(
+      {"generate", run, "--source", "C5:16 D5:8", "--prompt-bars", "1", "--json"});
+  ASSERT_EQ(bar.code, 0) << bar.err;
+  EXPECT_EQ(json::parse(bar.out)["samples"][0]["tokens"].size(), 48u);
   const Outcome silent = lagwise({"generate", run});
   EXPECT_EQ(silent.code, 2);
   EXPECT_THAT(silent.err, HasSubstr("expected notes such as C5"));

@@ -41,9 +41,9 @@ constexpr int kMostSamples = 4096;
 struct GenerateFlags {
   RunFlags run;
   std::string prompt, prompt_file, out;
-  std::string source, source_file;  // of models that listen
-  int length = 0, count = 1;        // length 0: not given
-  int prompt_tokens = 0;            // 0: all
+  std::string source, source_file;         // of models that listen
+  int length = 0, count = 1;               // length 0: not given
+  int prompt_tokens = 0, prompt_bars = 0;  // 0: all
   SamplingFlags sampling;
   EngineFlags engine;
   FillFlags fill;
@@ -144,11 +144,17 @@ class Generate {
     return asked_[static_cast<size_t>(sample / flags_.count)];
   }
 
-  /// What is given: of a MIDI file, as much as is asked for.
+  /// What is given: of a long one, as much as is asked for.
   std::vector<int64_t> prompt_tokens(int64_t sample) const {
     std::vector<int64_t> tokens = text_->encode(asked(sample));
     if (flags_.prompt_tokens > 0)
       tokens.resize(std::min(tokens.size(), static_cast<size_t>(flags_.prompt_tokens)));
+    if (flags_.prompt_bars == 0) return tokens;
+    const int64_t some = text_->first_bars(tokens, flags_.prompt_bars);
+    if (tokens.empty())
+      throw std::invalid_argument(
+          "--prompt-bars: expected the music they are of, with --prompt or --source");
+    tokens.resize(static_cast<size_t>(some));
     return tokens;
   }
 
@@ -328,9 +334,17 @@ void add_generate(CLI::App& app) {
       ->excludes(source)
       ->excludes(prompt)
       ->excludes(prompt_file);
-  verb->add_option("--prompt-tokens", flags->prompt_tokens,
-                   "Give only the first so many tokens of the prompt; all unless given")
-      ->check(whole_number(1, kMostCount));
+  CLI::Option* tokens =
+      verb->add_option(
+              "--prompt-tokens", flags->prompt_tokens,
+              "Give only the first so many tokens of the prompt; all unless given")
+          ->check(whole_number(1, kMostCount));
+  verb->add_option(
+          "--prompt-bars", flags->prompt_bars,
+          "Of music: only the first so many bars, of four beats; of harmonise, "
+          "of the soprano")
+      ->check(whole_number(1, kMostCount))
+      ->excludes(tokens);
   verb->add_option("--length", flags->length,
                    "Tokens to write; 512 unless given, of answers as many as were "
                    "heard, or up to the end and no more than were trained on")

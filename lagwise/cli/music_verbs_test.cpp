@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "lagwise/cli/program.h"
+#include "lagwise/cli/testing_program.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/data/formats/smf.h"
 #include "lagwise/data/music/grooves.h"
@@ -20,18 +20,9 @@ using namespace lagwise::testing;
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
 Outcome lagwise(std::vector<std::string> words) {
-  ::testing::internal::CaptureStdout();
-  ::testing::internal::CaptureStderr();
-  const int code =
-      run_program({verb("train"), verb("eval"), verb("generate")}, std::move(words));
-  const std::string err = ::testing::internal::GetCapturedStderr();
-  return {code, ::testing::internal::GetCapturedStdout(), err};
+  return run_captured({verb("train"), verb("eval"), verb("generate")},
+                      std::move(words));
 }
 
 class MusicRun : public ::testing::Test {
@@ -83,6 +74,34 @@ TEST_F(MusicRun, GoesOnFromAMidiFile) {
   const data::Music music = data::read_smf(card.replace_extension(".mid"));
   EXPECT_EQ(contents(card), contents(again.replace_extension(".mid")));
   EXPECT_EQ(std::ranges::count(contents(card.replace_extension(".tokens")), '\n'), 100);
+}
+
+TEST_F(MusicRun, GoesOnFromBars) {
+  data::write_smf(*folder_ / "bars.mid", data::Grooves().song(4));
+  const auto written = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"generate", run(), "--length", "30", "--json"});
+    return lagwise(std::move(more));
+  };
+  const std::string song = *folder_ / "bars.mid";
+  const Outcome two = written({"--prompt", song, "--prompt-bars", "2"});
+  ASSERT_EQ(two.code, 0) << two.err;
+  const json sample = json::parse(two.out)["samples"][0];
+  const auto given = sample["prompt_tokens"].get<std::vector<int32_t>>();
+  const auto scheme = data::make_token_scheme("groove");
+  const std::vector<int32_t> whole = scheme->encode(data::Grooves().song(4)).ids;
+  ASSERT_EQ(std::ssize(given), scheme->first_bars(whole, 2));
+  EXPECT_TRUE(std::equal(given.begin(), given.end(), whole.begin()));
+  const int64_t bar = 4 * sample["music"]["ticks_per_beat"].get<int64_t>();
+  EXPECT_GT(sample["music"]["prompt_end"], bar);
+  EXPECT_LE(sample["music"]["prompt_end"], 2 * bar);
+  const Outcome piece = written({"--prompt", "test:0", "--prompt-bars", "1"});
+  EXPECT_EQ(piece.code, 0) << piece.err;
+  expect_failure(written({"--prompt-bars", "2"}), 2,
+                 "--prompt-bars: expected the music they are of");
+  expect_failure(
+      written({"--prompt", song, "--prompt-bars", "2", "--prompt-tokens", "9"}), 2,
+      "--prompt-tokens excludes --prompt-bars");
+  EXPECT_EQ(written({"--prompt", song, "--prompt-bars", "0"}).code, 2);
 }
 
 TEST_F(MusicRun, WritesWithoutTheDataItWasTrainedOn) {
@@ -149,8 +168,37 @@ TEST_F(MusicRun, IsJudgedByItsContinuations) {
     truth += quarter.is_null() ? 0 : quarter.get<double>();  // null: no notes in it
   EXPECT_GT(truth, 0);
   EXPECT_TRUE(std::filesystem::exists(*folder_ / "saved/test-piece-2-seed0-1.mid"));
+  EXPECT_EQ(got["prompt_bars"], 0);
   EXPECT_EQ(lagwise({"eval", run(), "--continuations", "1"}).code, 2);
   EXPECT_EQ(lagwise({"eval", run(), "--prompt-tokens", "5"}).code, 2);
+}
+
+TEST_F(MusicRun, IsJudgedByWhatFollowsBars) {
+  const auto judged = [&](std::vector<std::string> more) {
+    more.insert(more.begin(),
+                {"eval", run(), "--continuations", "2", "--length", "40"});
+    return lagwise(std::move(more));
+  };
+  const Outcome outcome = judged({"--prompt-bars", "3", "--save", *folder_ / "bars"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("40 tokens from the first 3 bars of a piece"));
+  const json got = json::parse(contents(run() + "/eval/continuations-test.json"));
+  EXPECT_EQ(got["prompt_bars"], 3);
+  int64_t tokens = 0;
+  for (const int piece : {0, 1}) {
+    const json card = json::parse(contents(
+        *folder_ / ("bars/test-piece-" + std::to_string(piece) + "-seed0-1.json")));
+    tokens += std::ssize(card["prompt_tokens"]);
+    const int64_t bar = 4 * card["music"]["ticks_per_beat"].get<int64_t>();
+    EXPECT_GT(card["music"]["prompt_end"], 2 * bar);
+    EXPECT_LE(card["music"]["prompt_end"], 3 * bar);
+  }
+  EXPECT_NEAR(got["prompt"].get<double>(), static_cast<double>(tokens) / 2, 0.5);
+  const Outcome too_many = judged({"--prompt-bars", "1000"});
+  EXPECT_EQ(too_many.code, 2);
+  EXPECT_THAT(too_many.err, HasSubstr("of twice the prompt (1000 bars)"));
+  EXPECT_EQ(judged({"--prompt-bars", "2", "--prompt-tokens", "9"}).code, 2);
+  EXPECT_EQ(lagwise({"eval", run(), "--prompt-bars", "5"}).code, 2);
 }
 
 }  // namespace

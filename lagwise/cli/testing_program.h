@@ -2,8 +2,10 @@
 
 // Support for tests; never part of the program.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +28,15 @@ inline Outcome run_captured(const std::vector<AddVerb>& verbs,
   const int code = run_program(verbs, std::move(words));
   const std::string err = ::testing::internal::GetCapturedStderr();
   return {code, ::testing::internal::GetCapturedStdout(), err};
+}
+
+/// That a command failed as it should: with this code, one line on stderr that has `part`
+/// in it, and nothing on stdout.
+inline void expect_failure(const Outcome& outcome, int code, const std::string& part) {
+  EXPECT_EQ(outcome.code, code);
+  EXPECT_THAT(outcome.err, ::testing::HasSubstr(part));
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
+  EXPECT_EQ(outcome.out, "");
 }
 
 }  // namespace lagwise::cli

@@ -52,7 +52,7 @@ Json metric_json(const Evaluation& found, int64_t step, int64_t of_all) {
           {"value", found.value},       {"loss", found.loss},
           {"examples", found.examples}, {"of", of_all},
           {"targets", found.targets},   {"step", step},
-          {"more", Json(found.more)}};
+          {"more", Json(found.more)},   {"guess", found.guess}};
 }
 
 Json position_json(const LossByPosition& found, int64_t step) {

@@ -29,7 +29,9 @@ void read_metrics(const RunFiles& files, RunSummary& run) {
       run.valid_loss = std::fmin(run.valid_loss, number_in(line, "loss"));
     diverged = diverged || line.contains("diverged");
     finished = finished || line.contains("done");
-    if (line.contains("done")) run.peak_bytes = whole_in(line, "peak_bytes");
+    if (!line.contains("done")) continue;
+    run.peak_bytes = whole_in(line, "peak_bytes");
+    run.train_seconds = number_in(line, "seconds");
   }
   run.state = finished                       ? RunState::finished
               : is_being_trained(run.folder) ? RunState::training
@@ -114,6 +116,7 @@ bool read_metric(const RunFiles& files, RunSummary& run, const std::string& spli
   run.split = split;
   run.metric = text_in(metric, "metric");
   run.value = number_in(metric, "value");
+  run.guess = number_in(metric, "guess");
   run.examples = whole_in(metric, "examples");
   run.of_all = whole_in(metric, "of");
   return true;

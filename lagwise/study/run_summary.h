@@ -27,12 +27,14 @@ struct RunSummary {
   double valid_loss = kUnknown;  ///< the lowest on the split valid, while training
   double train_tokens_per_second = kUnknown;
   double decode_tokens_per_second = kUnknown;  ///< token by token, one sequence
+  double train_seconds = kUnknown;             ///< of a run that is done
   int64_t peak_bytes = 0, parameters = 0;
 
   // From eval/*.json, as far as it was found on the run's own data: of the split test,
   // where there is one, else valid; of all its examples, if that was ever asked.
   std::string metric, split;
   double value = kUnknown;           ///< of the metric
+  double guess = kUnknown;           ///< what a blind guess gives
   int64_t examples = 0, of_all = 0;  ///< that it is of, and those of the split; 0 where
                                      ///<   an older lagwise did not say
 

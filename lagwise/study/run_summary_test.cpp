@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 
 #include "lagwise/core/errors.h"
@@ -28,7 +29,9 @@ TEST(RunSummary, ReadsWhatARunLeft) {
   EXPECT_EQ(run.train_tokens_per_second, 500);
   EXPECT_EQ(run.decode_tokens_per_second, 50);
   EXPECT_EQ(run.parameters, 1234);
+  EXPECT_EQ(run.train_seconds, 4);
   EXPECT_EQ(run.value, 2.5);
+  EXPECT_TRUE(std::isnan(run.guess));  // of a file that does not say it
   EXPECT_EQ(run.judged_on(), "test");
   ASSERT_EQ(run.lengths.size(), 2u);
   EXPECT_EQ(run.lengths[1].tokens, 64);

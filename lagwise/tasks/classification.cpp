@@ -88,6 +88,19 @@ Batch Classification::gather(const data::ExampleSplit& split,
   return batch;
 }
 
+std::optional<double> Classification::guess(const std::string& split) const {
+  const auto counts = [&](const std::string& name) {
+    std::vector<int64_t> of(static_cast<size_t>(facts_.classes), 0);
+    const data::ExampleSplit& from = examples_.split(name);
+    for (int64_t i = 0; i < from.size(); ++i) ++of[static_cast<size_t>(from.label(i))];
+    return of;
+  };
+  const std::vector<int64_t> train = counts("train"), here = counts(split);
+  const auto often = std::ranges::max_element(train) - train.begin();
+  return static_cast<double>(here[static_cast<size_t>(often)]) /
+         static_cast<double>(std::max<int64_t>(size(split), 1));
+}
+
 double Classification::value(const Loss& total) const {
   return static_cast<double>(total.right) /
          static_cast<double>(std::max<int64_t>(total.count, 1));

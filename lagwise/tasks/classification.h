@@ -38,6 +38,7 @@ class Classification : public Task {
   Batch eval_batch(const std::string& split, int64_t begin, int64_t end,
                    int64_t length = 0) const override;
   double value(const Loss& total) const override;
+  std::optional<double> guess(const std::string& split) const override;
   std::vector<std::string> words() const override { return facts_.words; }
   std::string tokenizer() const override { return facts_.tokenizer; }
   std::vector<std::string> class_names() const override { return facts_.class_names; }

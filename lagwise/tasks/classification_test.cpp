@@ -38,6 +38,16 @@ TEST(Classification, CountsWhatWasGuessedRight) {
   EXPECT_TRUE(task.higher_is_better());
 }
 
+TEST(Classification, GuessesTheClassMostFrequentInTrain) {
+  data::ExampleSet set = examples();
+  set.add("train", {2, {1}, {}});
+  for (const int label : {2, 0, 2}) set.add("valid", {label, {1}, {}});
+  const Classification task(facts(), std::move(set));
+  EXPECT_EQ(task.guess("train"), 3.0 / 7);
+  EXPECT_EQ(task.guess("valid"), 2.0 / 4);
+  EXPECT_THROW(task.guess("nowhere"), std::invalid_argument);
+}
+
 TEST(Classification, DrawsEveryExampleInTime) {
   const Classification task(facts(), examples());
   std::map<int64_t, int> seen;  // by length, which tells them apart up to 4

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <stdexcept>
 
 #include "lagwise/core/errors.h"
@@ -58,6 +59,12 @@ struct ChoraleText : TokenText {
   }
   std::unique_ptr<Grammar> grammar() const override {
     return std::make_unique<NotesOnly>();
+  }
+  /// Counted from its first sixteenth, as the words of places are.
+  int64_t first_bars(const std::vector<int64_t>& tokens, int64_t bars) const override {
+    constexpr int64_t kBar = kVoices * data::kChoralePlaces;
+    const int64_t all = std::ssize(tokens);
+    return bars <= all / kBar ? bars * kBar : all;
   }
   static std::vector<int64_t> heard(const std::vector<int64_t>& soprano) {
     return data::heard_soprano(soprano, 0, static_cast<int64_t>(soprano.size()));
@@ -118,6 +125,11 @@ class Harmonise : public Task {
     return total.sum.item<double>() * kVoices / counted(total);
   }
 
+  std::optional<double> guess(const std::string&) const override {
+    constexpr double kLegal = data::kChoraleWords - data::kChoralePitch + 1;  // a rest
+    return kVoices * std::log(kLegal);
+  }
+
   std::map<std::string, double> more(const std::string&,
                                      const Loss& total) const override {
     return {{"note accuracy", static_cast<double>(total.right) / counted(total)}};
@@ -132,6 +144,9 @@ class Harmonise : public Task {
   }
 
   std::unique_ptr<Grammar> grammar() const override { return ChoraleText().grammar(); }
+  int64_t first_bars(const std::vector<int64_t>& tokens, int64_t bars) const override {
+    return ChoraleText().first_bars(tokens, bars);
+  }
 
   std::vector<std::string> words() const override { return data::chorale_words(); }
   uint64_t hash() const override { return set_.hash(); }

@@ -77,6 +77,10 @@ TEST_F(HarmoniseTask, TransposesAllVoicesAlike) {
   EXPECT_GT(by.size(), 6u);
 }
 
+TEST_F(HarmoniseTask, GuessesAnyNoteOrARest) {
+  EXPECT_DOUBLE_EQ(make_task(config)->guess("valid").value(), 3 * std::log(129));
+}
+
 TEST_F(HarmoniseTask, MeasuresASixteenth) {
   const auto task = make_task(config);
   EXPECT_EQ(task->value(loss_of(10, 30, 15)), 1.0);
@@ -97,6 +101,16 @@ TEST_F(HarmoniseTask, TakesPromptsAndWritesChords) {
   EXPECT_FALSE(grammar->legal(data::kChoraleHeld));
   EXPECT_FALSE(grammar->legal(data::kChoraleWords));
   EXPECT_EQ(task->words().size(), 148u);
+}
+
+TEST_F(HarmoniseTask, CountsBarsOfTheSoprano) {
+  const auto task = make_task(config);
+  const Tokens two_and_a_half = task->encode("C5:16 D5:16 E5:8");
+  EXPECT_EQ(task->first_bars(two_and_a_half, 1), 48);
+  EXPECT_EQ(task->first_bars(two_and_a_half, 2), 96);
+  EXPECT_EQ(task->first_bars(two_and_a_half, 3), 120);
+  EXPECT_EQ(task->first_bars(two_and_a_half, int64_t{1} << 62), 120);
+  EXPECT_EQ(task->first_bars({}, 1), 0);
 }
 
 TEST_F(HarmoniseTask, ReadsAPreparedSet) {

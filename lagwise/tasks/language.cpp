@@ -48,6 +48,11 @@ class Language : public CorpusTask {
     return corpus().tokenizer() ? nats(total) : nats(total) / std::log(2.0);
   }
 
+  std::optional<double> guess(const std::string&) const override {
+    const double nats = std::log(static_cast<double>(corpus().vocabulary()));
+    return corpus().tokenizer() ? nats : nats / std::log(2.0);
+  }
+
   /// Of the text itself, whatever its tokens are:
   ///
   ///     bits per byte    nats per token * tokens / bytes / ln 2

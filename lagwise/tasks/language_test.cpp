@@ -90,6 +90,7 @@ TEST_F(LanguageTask, MeasuresBitsPerByteAndPerplexityPerWord) {
   const auto plain = make_task(config);
   EXPECT_NEAR(plain->value(loss_of(10 * std::log(2.0), 5, 0)), 2, 1e-12);
   EXPECT_EQ(plain->more("valid", loss_of(1, 1, 0)).size(), 1u);
+  EXPECT_DOUBLE_EQ(plain->guess("valid").value(), 8);
   const std::string line = " one two three \n";  // 16 bytes, 4 words with the end
   put(folder / "w/wiki.train.tokens", line);
   put(folder / "w/wiki.valid.tokens", line + line);
@@ -152,6 +153,10 @@ TEST_F(LanguageTaskInWords, AreJudgedByTheTextTheyStandFor) {
   const auto task = make_task(config);
   EXPECT_EQ(task->metric(), "nats per token");
   EXPECT_DOUBLE_EQ(task->value(loss_of(12, 6, 0)), 2);
+  ModelConfig shape;
+  task->shape(shape);
+  EXPECT_DOUBLE_EQ(task->guess("train").value(),
+                   std::log(static_cast<double>(shape.vocabulary)));
   const auto more = task->more("train", loss_of(12, 6, 0));
   EXPECT_NEAR(more.at("word perplexity"), std::exp(2.0), 1e-9);  // a token is a word
   EXPECT_NEAR(more.at("bits per byte"), 2.0 * 6 / 24 / std::log(2.0), 1e-12);

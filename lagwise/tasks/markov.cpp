@@ -76,6 +76,10 @@ class Markov : public MadeSequences {
            static_cast<double>(std::max<int64_t>(total.count, 1));
   }
 
+  std::optional<double> guess(const std::string&) const override {
+    return std::log(static_cast<double>(symbols_));
+  }
+
   Batch train_windows(int64_t step, int64_t micro_step, Rows rows,
                       int64_t length) const override {
     return made_batch(step, micro_step, rows, length);

@@ -22,6 +22,7 @@ TEST(MarkovTask, AsksForTheNextSymbol) {
   EXPECT_TRUE(at::equal(batch.tokens.slice(1, 1), batch.targets.slice(1, 0, 31)));
   EXPECT_EQ(batch.tokens.min().item<int64_t>(), 0);
   EXPECT_EQ(batch.tokens.max().item<int64_t>(), 3);
+  EXPECT_DOUBLE_EQ(task->guess("test").value(), std::log(4));
 }
 
 TEST(MarkovTask, WalksOnWhereAShorterSequenceEnds) {

@@ -17,6 +17,7 @@
 #include <ATen/ops/empty_like.h>
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "lagwise/core/noise.h"
@@ -103,6 +104,9 @@ class Masked : public CorpusTask {
   }
 
   double value(const Loss& total) const override { return nats(total); }
+  std::optional<double> guess(const std::string&) const override {
+    return std::log(static_cast<double>(corpus().vocabulary()));
+  }
 
   std::map<std::string, double> more(const std::string&,
                                      const Loss& total) const override {

@@ -132,6 +132,7 @@ TEST_F(MaskedTask, ReadsSetsWithATokenizer) {
 TEST_F(MaskedTask, MeasuresNatsAndAccuracyOfHiddenTokens) {
   const auto task = make_task(config);
   EXPECT_EQ(task->metric(), "masked loss");
+  EXPECT_DOUBLE_EQ(task->guess("valid").value(), std::log(256));
   EXPECT_DOUBLE_EQ(task->value(loss_of(12, 6, 3)), 2);
   EXPECT_DOUBLE_EQ(task->more("valid", loss_of(12, 6, 3)).at("accuracy"), 0.5);
 }

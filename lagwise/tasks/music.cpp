@@ -87,6 +87,10 @@ class MusicTask : public Task {
            static_cast<double>(std::max<int64_t>(total.count, 1));
   }
 
+  std::optional<double> guess(const std::string&) const override {
+    return std::log(static_cast<double>(scheme_->vocabulary().size()));
+  }
+
   Batch train_batch(int64_t step, int64_t micro_step, Rows rows) const override {
     std::vector<std::vector<int64_t>> crops;
     for (int64_t row = rows.begin; row < rows.end; ++row) {

@@ -37,6 +37,7 @@ TEST(MusicTask, ShapesADecoderOverItsVocabulary) {
   EXPECT_EQ(task->words().size(), 794u);
   EXPECT_EQ(task->words()[0], "On_bass_0");
   EXPECT_EQ(task->metric(), "nats per token");
+  EXPECT_DOUBLE_EQ(task->guess("test").value(), std::log(794));
   ASSERT_NE(task->music(), nullptr);
   EXPECT_TRUE(task->grammar()->legal(static_cast<int32_t>(task->encode("BOS")[0])));
 }
@@ -181,6 +182,20 @@ TEST(MusicTask, TakesAPromptFromAPieceOrAFile) {
                                   "valid:0 5", "valid:0:5x", "vali:0"})
     EXPECT_THROW(task->encode(wrong), std::invalid_argument) << wrong;
   EXPECT_THROW(task->encode(folder / "b.mid"), DataError);
+}
+
+TEST(MusicTask, CutsAPromptAfterBars) {
+  for (const char* const scheme : {"groove", "remi"}) {
+    SCOPED_TRACE(scheme);
+    const auto task =
+        make_task({.task = std::string("music:styles=2,songs=20,scheme=") + scheme,
+                   .length = 64});
+    const std::vector<int64_t> piece = task->encode("valid:0");
+    const std::vector<int32_t> ids(piece.begin(), piece.end());
+    const std::vector<int64_t> starts = task->music()->bar_starts(ids);
+    EXPECT_EQ(task->first_bars(piece, 3), starts.at(3));  // every bar has notes
+    EXPECT_EQ(task->first_bars(piece, 100000), std::ssize(piece));
+  }
 }
 
 TEST(MusicTask, ReadsAFolderOfMidiFiles) {

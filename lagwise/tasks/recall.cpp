@@ -89,6 +89,10 @@ class Recall : public MadeSequences {
            static_cast<double>(std::max<int64_t>(total.count, 1));
   }
 
+  std::optional<double> guess(const std::string&) const override {
+    return 1 / static_cast<double>(recall_.symbols);  // one of the values
+  }
+
   /// The examples of a split one after the other, of the training length.
   std::vector<int64_t> stream(const std::string& split, int64_t first,
                               int64_t count) const override {

@@ -111,6 +111,7 @@ TEST(RecallTask, MeasuresAccuracyAtEachLength) {
   EXPECT_TRUE(task->judged_by_length());
   EXPECT_TRUE(task->higher_is_better());
   EXPECT_EQ(task->value(loss_of(1, 8, 6)), 0.75);
+  EXPECT_EQ(task->guess("test"), 1.0 / 64);
   EXPECT_EQ(task->eval_batch("test", 0, 1, 512).tokens.size(1), 512);
 }
 

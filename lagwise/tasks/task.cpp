@@ -29,6 +29,8 @@ std::vector<Unlabelled> in_tokens(std::vector<Unlabelled> all,
 
 }  // namespace
 
+std::optional<double> Task::guess(const std::string&) const { return std::nullopt; }
+
 std::map<std::string, double> Task::more(const std::string&, const Loss&) const {
   return {};
 }

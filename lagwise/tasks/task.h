@@ -78,6 +78,10 @@ class Task : public TokenText {
   virtual std::map<std::string, double> more(const std::string& split,
                                              const Loss& total) const;
 
+  /// The metric of one who guesses blindly: of classes always the one most frequent in
+  /// train, of tokens each as likely as any other. Nothing where nobody can say.
+  virtual std::optional<double> guess(const std::string& split) const;
+
   /// `count` tokens in a row from `first` on, for tasks on streams: others refuse.
   /// Fewer where the split ends.
   virtual std::vector<int64_t> stream(const std::string& split, int64_t first,

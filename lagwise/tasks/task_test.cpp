@@ -19,7 +19,7 @@ TEST(Tasks, AreListedByName) {
   EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
   EXPECT_THAT(names,
               IsSupersetOf({"harmonise", "images", "language", "listops", "masked",
-                            "pairs", "pathfinder", "retrieval", "text"}));
+                            "moving", "pairs", "pathfinder", "retrieval", "text"}));
 }
 
 TEST(Tasks, SuggestTheNameThatWasMeant) {
@@ -48,6 +48,7 @@ TEST(Tasks, TellTheirOptionsWithoutData) {
   EXPECT_EQ(keys("listops"),
             " train valid test longer_than shorter_than max_depth max_args");
   EXPECT_EQ(keys("masked"), " rate mask random valid test");
+  EXPECT_EQ(keys("moving"), " train valid test frames patch");
   EXPECT_EQ(keys("music"), " scheme styles songs corpus transpose bars");
   EXPECT_EQ(keys("pairs"), " valid test source target long made");
   EXPECT_EQ(keys("pathfinder"), " train valid test contour");
@@ -71,6 +72,10 @@ TEST(Tasks, RefuseWhatTheyCannotDo) {
   const auto task = make_task({.task = "listops:train=2,valid=1,test=1", .length = 40});
   EXPECT_THAT(refusal([&] { task->stream("train", 0, 1); }), HasSubstr("no stream"));
   EXPECT_THAT(refusal([&] { task->encode("x"); }), HasSubstr("takes no prompt"));
+  EXPECT_THAT(refusal([&] {
+                task->first_bars({1, 2}, 1);
+              }),
+              HasSubstr("a prompt in bars: expected a run of music or harmonise"));
   EXPECT_THAT(refusal([&] { task->decode({1}); }), HasSubstr("writes no text"));
   EXPECT_EQ(task->grammar(), nullptr);
   EXPECT_EQ(task->music(), nullptr);

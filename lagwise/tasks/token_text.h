@@ -33,6 +33,10 @@ class TokenText {
 
   /// How tokens become music; nullptr: they do not.
   virtual const data::TokenScheme* music() const { return nullptr; }
+
+  /// How many of the tokens of a prompt are its first bars, of four beats; all, where it
+  /// has no more. Tasks without bars refuse with std::invalid_argument.
+  virtual int64_t first_bars(const std::vector<int64_t>& tokens, int64_t bars) const;
 };
 
 /// Whether a text has the form of a piece: a split's name, a colon, a number.

@@ -5,6 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "lagwise/data/music/tokens_reach.h"
 #include "lagwise/train/generation.h"
 
 namespace lagwise {
@@ -84,24 +85,32 @@ std::vector<std::vector<int32_t>> pieces_of(const Task& task,
   return pieces;
 }
 
+/// How many of its tokens are given.
+int64_t given_of(const std::vector<int32_t>& piece, const Task& task,
+                 const ContinuationPlan& plan) {
+  return plan.bars > 0 ? task.music()->first_bars(piece, plan.bars) : plan.prompt;
+}
+
 /// Those to be continued.
 std::vector<Continuation> chosen(const Task& task, const ContinuationPlan& plan) {
-  std::vector<std::vector<int32_t>> pieces = pieces_of(task, plan.split);
-  std::erase_if(pieces, [&](const auto& piece) {
-    return static_cast<int64_t>(piece.size()) < 2 * plan.prompt;
-  });
+  std::vector<Continuation> pieces;
+  for (std::vector<int32_t>& piece : pieces_of(task, plan.split)) {
+    const int64_t given = given_of(piece, task, plan);
+    if (given > 0 && std::ssize(piece) >= 2 * given)
+      pieces.push_back({std::move(piece), given, {}});
+  }
   if (pieces.size() < 2)
     throw std::invalid_argument(
         "continuations: expected at least 2 pieces of twice the prompt (" +
-        std::to_string(2 * plan.prompt) + " tokens) in the split " + plan.split +
-        ", got " + std::to_string(pieces.size()) +
+        (plan.bars > 0 ? std::to_string(plan.bars) + " bars"
+                       : std::to_string(2 * plan.prompt) + " tokens") +
+        ") in the split " + plan.split + ", got " + std::to_string(pieces.size()) +
         "; another split, a shorter prompt or more music will do");
   const auto many = static_cast<int64_t>(pieces.size());
   std::vector<Continuation> all;
-  for (int64_t i = 0; i < plan.count; ++i) {
-    const int64_t piece = plan.count < many ? i * many / plan.count : i % many;
-    all.push_back({pieces[static_cast<size_t>(piece)], plan.prompt, {}});
-  }
+  for (int64_t i = 0; i < plan.count; ++i)
+    all.push_back(pieces[static_cast<size_t>(plan.count < many ? i * many / plan.count
+                                                               : i % many)]);
   return all;
 }
 
@@ -111,7 +120,7 @@ Music music_after(const TokenScheme& scheme, std::span<const int32_t> whole,
                   int64_t prompt) {
   Music music = scheme.decode(whole);
   const int64_t from =
-      prompt > 0 ? scheme.decode(whole.first(static_cast<size_t>(prompt))).end : 0;
+      data::tokens_reach(scheme, whole.first(static_cast<size_t>(prompt)));
   const int64_t bar = kBarBeats * music.ticks_per_beat;
   const int64_t moved = from / bar * bar;
   for (Track& track : music.tracks) {
@@ -156,7 +165,7 @@ std::vector<Continuation> write_continuations(
   if (!task.music())
     throw std::invalid_argument(
         "continuations: expected a run of the task music, this is one of another task");
-  if (plan.count < 2 || plan.prompt < 1 || plan.length < 1)
+  if (plan.count < 2 || (plan.prompt < 1 && plan.bars < 1) || plan.length < 1)
     throw std::invalid_argument(
         "expected at least 2 continuations, of 1 token or more, from 1 token or more");
   std::vector<Continuation> all = chosen(task, plan);

@@ -61,7 +61,8 @@ ContinuationFigures judge_continuations(const data::TokenScheme& scheme,
 struct ContinuationPlan {
   std::string split = "test";
   int64_t count = 50;
-  int64_t prompt = 128;  ///< tokens
+  int64_t prompt = 128;  ///< tokens of a piece that are given, or, where `bars` is not
+  int64_t bars = 0;      ///<   0, its first so many bars of four beats
   int64_t length = 896;  ///< tokens to write; the end of a piece is never drawn
   Sampling sampling = {};
 };
@@ -69,7 +70,8 @@ struct ContinuationPlan {
 /// Lets `model` go on from the beginnings of `count` pieces, evenly spread over those
 /// of the split that are at least twice as long as the prompt, all at once; again from
 /// the first where they are fewer. std::invalid_argument for a task that is no music,
-/// and for a split with fewer than two such pieces.
+/// and for a split with fewer than two such pieces. Of a prompt in bars each piece has
+/// its own number of tokens.
 std::vector<Continuation> write_continuations(
     Model& model, const Task& task, const Draw& draw, const ContinuationPlan& plan,
     const std::function<void(double)>& progress = {});

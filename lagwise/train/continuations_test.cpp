@@ -40,6 +40,23 @@ TEST(MusicAfter, KeepsPlacesInTheBar) {
   EXPECT_EQ(music_after(*scheme, ids, 0).tracks, whole.tracks);
 }
 
+// Notes of a prompt may sound on beyond it: what is written below them counts.
+TEST(MusicAfter, BeginsWhereThePromptEndsToTell) {
+  const auto scheme = data::make_token_scheme("remi");
+  data::Music music;
+  music.ticks_per_beat = 480;
+  music.tracks = {{"piano", 0, 0, {}, {}}};
+  for (int64_t beat = 0; beat < 16; ++beat)
+    music.tracks[0].notes.push_back(
+        {480 * beat, 480 * (beat + 4), 60 + static_cast<int>(beat), 80});
+  data::tidy(music);
+  const std::vector<int32_t> ids = scheme->encode(music).ids;
+  const data::Music after = music_after(*scheme, ids, scheme->first_bars(ids, 2));
+  ASSERT_EQ(after.tracks[0].notes.size(), 8u);  // of the last two bars
+  EXPECT_EQ(after.tracks[0].notes[0].pitch, 68);
+  EXPECT_EQ(after.tracks[0].notes[0].start, 0);
+}
+
 TEST(Continuations, OfTheSourceItselfAreTheTruth) {
   const auto scheme = data::make_token_scheme("groove");
   std::vector<Continuation> all;

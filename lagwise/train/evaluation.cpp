@@ -77,6 +77,7 @@ Evaluation evaluate(const std::function<Loss(const Batch&)>& loss_of, const Task
   found.loss = sum / static_cast<double>(std::max<int64_t>(total.count, 1));
   found.examples = end, found.targets = total.count;
   found.more = task.more(split, total);
+  found.guess = task.guess(split).value_or(kNotKnown);
   return found;
 }
 

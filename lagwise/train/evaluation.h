@@ -14,6 +14,8 @@ namespace lagwise {
 class Model;
 class Team;
 
+inline constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
+
 /// The metric of a task on a split.
 struct Evaluation {
   std::string split, metric;
@@ -21,6 +23,7 @@ struct Evaluation {
   double loss = 0;   ///< nats per target
   int64_t examples = 0, targets = 0;
   std::map<std::string, double> more;  ///< Task::more
+  double guess = kNotKnown;            ///< Task::guess
 };
 
 /// Judges `model` on `examples` (0: all) spread over a split, `batch` at a time, of
@@ -43,8 +46,6 @@ struct MetricByLength {
   int64_t trained = 0;                    ///< the training length
   std::map<int64_t, Evaluation> lengths;  ///< by tokens of an example
 };
-
-inline constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
 
 /// The loss of the targets at positions [begin, end) of a window, in nats. The target
 /// at position p comes after p + 1 tokens.

@@ -41,6 +41,7 @@ void complete(const std::string& task, ModelConfig& config) {
   if (task == "masked") config.model = "encoder_lm";
   if (task == "retrieval") config.model = "dual_encoder";
   if (task == "pathfinder") config.grid = {4, 4};
+  if (task == "moving") config.grid = {4, 2, 2};
   if (task == "harmonise" || task == "pairs") config.model = "encoder_decoder";
 }
 
@@ -60,6 +61,7 @@ TEST(Recipes, AreAllThereThatTheReadmeNames) {
                            "lra/pathfinder-full",
                            "retrieval-wikitext2",
                            "pathfinder",
+                           "moving",
                            "music-grooves",
                            "music-pop1k7",
                            "language-lrpe-paper",

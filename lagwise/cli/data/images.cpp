@@ -51,18 +51,11 @@ void add_data_images(CLI::App& verb) {
          "wide; as they are unless given")
       ->check(whole_number(1, 1024))
       ->type_name("N");
-  app->add_option(
-         "--valid", flags->reading.valid,
-         "The part of train to validate on: its end, or of pictures in folders "
-         "evenly spread")
-      ->check(fraction())
-      ->capture_default_str()
-      ->type_name("FRACTION");
-  app->add_option("--test", flags->reading.test,
-                  "The part of pictures in folders without splits to test on")
-      ->check(fraction())
-      ->capture_default_str()
-      ->type_name("FRACTION");
+  add_part(*app, "--valid", flags->reading.valid,
+           "The part of train to validate on: its end, or of pictures in folders "
+           "evenly spread");
+  add_part(*app, "--test", flags->reading.test,
+           "The part of pictures in folders without splits to test on");
   app->callback([flags] { prepare_images(*flags); });
 }
 

@@ -152,14 +152,9 @@ void add_data_language(CLI::App& verb) {
   const auto flags = std::make_shared<LanguageFlags>();
   add_path(*app, flags->path, "A file, or a folder of them")->required();
   add_out(*app, flags->out);
-  const auto part = [&](const char* name, double& value, const char* what) {
-    app->add_option(name, value, what)
-        ->check(fraction())
-        ->capture_default_str()
-        ->type_name("FRACTION");
-  };
-  part("--valid", flags->valid, "The part of a corpus without splits to validate on");
-  part("--test", flags->test, "The part, its end, to test on");
+  add_part(*app, "--valid", flags->valid,
+           "The part of a corpus without splits to validate on");
+  add_part(*app, "--test", flags->test, "The part, its end, to test on");
   CLI::Option* tokens =
       app->add_option("--tokens", flags->tokens,
                       "byte; bpe:N: N pieces of words, learned from the text; word or "

@@ -100,14 +100,9 @@ void add_data_pairs(CLI::App& verb) {
       add_path(*app, reading.path,
                "A table, or a folder of train, valid and test; none: dates are made");
   add_out(*app, flags->out);
-  const auto part = [&](const char* name, double& value, const char* what) {
-    app->add_option(name, value, what)
-        ->check(fraction())
-        ->capture_default_str()
-        ->type_name("FRACTION");
-  };
-  part("--valid", reading.valid, "The part to validate on, where no file says it");
-  part("--test", reading.test, "The part of a single file to test on");
+  add_part(*app, "--valid", reading.valid,
+           "The part to validate on, where no file says it");
+  add_part(*app, "--test", reading.test, "The part of a single file to test on");
   app->add_option("--source", reading.source_column,
                   "The column with the source; source, src or input unless given")
       ->type_name("NAME");

@@ -84,4 +84,11 @@ CLI::Option* add_path(CLI::App& verb, std::string& path, const std::string& what
   return verb.add_option("PATH", path, what)->check(file_name())->type_name("");
 }
 
+void add_part(CLI::App& verb, const char* name, double& value, const char* what) {
+  verb.add_option(name, value, what)
+      ->check(fraction())
+      ->capture_default_str()
+      ->type_name("FRACTION");
+}
+
 }  // namespace lagwise::cli

@@ -56,6 +56,9 @@ void prepare_examples(
 CLI::Option* add_out(CLI::App& verb, std::string& out);
 CLI::Option* add_path(CLI::App& verb, std::string& path, const std::string& what);
 
+/// A part of the data that becomes a split, as a fraction of it.
+void add_part(CLI::App& verb, const char* name, double& value, const char* what);
+
 /// A number of what is made where no `path` is read.
 template <class Number>
 void add_making(CLI::App& verb, CLI::Option& path, const char* name, Number& value,

@@ -45,15 +45,9 @@ void add_data_text(CLI::App& verb) {
   const auto flags = std::make_shared<TextFlags>();
   add_path(*app, flags->reading.path, "A folder or a table")->required();
   add_out(*app, flags->out);
-  app->add_option("--valid", flags->reading.valid,
-                  "The part of train to validate on, where no file says it")
-      ->check(fraction())
-      ->capture_default_str()
-      ->type_name("FRACTION");
-  app->add_option("--test", flags->reading.test, "The part of a single file to test on")
-      ->check(fraction())
-      ->capture_default_str()
-      ->type_name("FRACTION");
+  add_part(*app, "--valid", flags->reading.valid,
+           "The part of train to validate on, where no file says it");
+  add_part(*app, "--test", flags->reading.test, "The part of a single file to test on");
   app->add_option("--text", flags->reading.text_column, "The column with the text")
       ->type_name("NAME");
   app->add_option("--label", flags->reading.label_column, "The column with the label")

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 
 #include "lagwise/cli/checks.h"
@@ -21,6 +22,7 @@ ContinuationPlan plan_of(const Run& run, const std::string& split,
   ContinuationPlan plan;
   plan.split = split;
   plan.count = flags.count;
+  plan.bars = flags.bars;
   plan.prompt = flags.prompt > 0 ? flags.prompt : std::max<int64_t>(trained / 4, 1);
   plan.length =
       flags.length > 0 ? flags.length : std::max<int64_t>(4 * trained - plan.prompt, 1);
@@ -34,7 +36,8 @@ void save(const std::string& folder, const Run& run, const ContinuationPlan& pla
           const std::vector<Continuation>& all) {
   const data::TokenScheme& scheme = *run.task->music();
   for (size_t i = 0; i < all.size(); ++i) {
-    const MusicSample music{{all[i].piece.begin(), all[i].piece.begin() + plan.prompt},
+    const auto begin = all[i].piece.begin();
+    const MusicSample music{{begin, begin + all[i].prompt},
                             {all[i].written.begin(), all[i].written.end()}};
     const Sample sample{.prompt = fmt::format("{} piece {}", plan.split, i),
                         .text = run.task->decode(music.written),
@@ -111,9 +114,15 @@ void add_continuation_flags(CLI::App& verb, ContinuationFlags& flags) {
   const auto add = [&](const char* name, auto& value, const char* what) {
     return verb.add_option(name, value, what)->needs(asked);
   };
-  add("--prompt-tokens", flags.prompt,
-      "Tokens of a piece that are given; a quarter of the training length unless given")
-      ->check(whole_number(1, kMostCount));
+  CLI::Option* tokens =
+      add("--prompt-tokens", flags.prompt,
+          "Tokens of a piece that are given; a quarter of the training "
+          "length unless given")
+          ->check(whole_number(1, kMostCount));
+  add("--prompt-bars", flags.bars,
+      "Instead: the first so many bars of a piece, of four beats")
+      ->check(whole_number(1, kMostCount))
+      ->excludes(tokens);
   add("--length", flags.length,
       "Tokens to write; up to four times the training length unless given")
       ->check(whole_number(1, kMostCount));
@@ -141,8 +150,12 @@ ContinuationsFound find_continuations(const Run& run, const std::string& split,
   const std::vector<Continuation> all =
       write_continuations(*run.model, *run.task, run.draw(), found.plan, progress);
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  double tokens = 0;
-  for (const Continuation& one : all) tokens += static_cast<double>(one.written.size());
+  double tokens = 0, given = 0;
+  for (const Continuation& one : all) {
+    tokens += static_cast<double>(one.written.size());
+    given += static_cast<double>(one.prompt);
+  }
+  found.plan.prompt = std::llround(given / static_cast<double>(all.size()));
   found.tokens_per_second = tokens / std::max(seconds, 1e-9);
   found.figures = judge_continuations(*run.task->music(), all);
   if (!flags.save.empty()) save(flags.save, run, found.plan, all);
@@ -151,14 +164,17 @@ ContinuationsFound find_continuations(const Run& run, const std::string& split,
 
 std::string continuations_text(const ContinuationsFound& found) {
   const ContinuationFigures& figures = found.figures;
+  const ContinuationPlan& plan = found.plan;
+  const std::string given =
+      plan.bars > 0
+          ? fmt::format("{} bars of a piece (some {} tokens)", plan.bars, plan.prompt)
+          : fmt::format("{} of a piece", plan.prompt);
   return fmt::format(
-             "{} continuations of {}: {} tokens from the first {} of a piece, trained "
-             "at "
-             "{}; {:.0f} tokens/s\nlikeness of style to the source, 0 to 1, by "
-             "quarters "
-             "of their time (± 95 %)\n",
-             figures.count, found.plan.split, found.plan.length, found.plan.prompt,
-             found.trained, found.tokens_per_second) +
+             "{} continuations of {}: {} tokens from the first {}, trained at {}; "
+             "{:.0f} tokens/s\nlikeness of style to the source, 0 to 1, by quarters of "
+             "their time (± 95 %)\n",
+             figures.count, plan.split, plan.length, given, found.trained,
+             found.tokens_per_second) +
          part_text("time and pitch", figures, &StyleFigures::time_pitch) +
          part_text("onset and duration", figures, &StyleFigures::onset_duration) +
          part_text("drums", figures, &StyleFigures::onset_drum) + "notes\n" +
@@ -172,6 +188,7 @@ Json continuations_json(const ContinuationsFound& found, int64_t step) {
           {"trained", found.trained},
           {"count", found.figures.count},
           {"prompt", plan.prompt},
+          {"prompt_bars", plan.bars},
           {"length", plan.length},
           {"temperature", plan.sampling.temperature},
           {"top_p", plan.sampling.top_p},

@@ -13,7 +13,7 @@ namespace lagwise::cli {
 /// `lagwise eval RUN --continuations 50`: how like their sources they are.
 struct ContinuationFlags {
   int count = 0;  ///< 0: not asked for
-  int prompt = 0, length = 0, seed = 0;
+  int prompt = 0, bars = 0, length = 0, seed = 0;
   double temperature = 1, top_p = 1;
   std::string save;
 };
@@ -28,7 +28,8 @@ struct ContinuationsFound {
 };
 
 /// Unless given, the prompt is a quarter of the training length, and what is written
-/// ends at four times it. With `save`, writes each as MIDI with its card.
+/// ends at four times it; after a prompt in bars it is as long. With `save`, writes each
+/// as MIDI with its card. Of a prompt in bars, plan.prompt then is the mean in tokens.
 ContinuationsFound find_continuations(const Run& run, const std::string& split,
                                       const ContinuationFlags& flags,
                                       const std::function<void(double)>& progress);

@@ -128,6 +128,8 @@ std::string metric_text(const Evaluation& found) {
       found.split);
   for (const auto& [name, value] : found.more)
     text += fmt::format("{} {:.4g}\n", name, value);
+  if (std::isfinite(found.guess))
+    text += fmt::format("a blind guess: {} {:.4g}\n", found.metric, found.guess);
   return text;
 }
 

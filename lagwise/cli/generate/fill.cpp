@@ -141,8 +141,9 @@ void add_fill_flags(CLI::App& verb, FillFlags& flags) {
                       "Of a masked model: fill the gaps of this text, each written "
                       "[MASK] and one token long")
           ->type_name("TEXT");
-  for (const char* other : {"--prompt", "--prompt-file", "--prompt-tokens", "--length",
-                            "--count", "--stop", "--engine", "--state", "--save-state"})
+  for (const char* other :
+       {"--prompt", "--prompt-file", "--prompt-tokens", "--prompt-bars", "--length",
+        "--count", "--stop", "--engine", "--state", "--save-state"})
     fill->excludes(verb.get_option(other));
   verb.add_option("--top", flags.top, "Candidates of each gap to print")
       ->check(whole_number(1, kMostCount))

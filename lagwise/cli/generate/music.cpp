@@ -11,6 +11,7 @@
 #include "lagwise/cli/terminal/piano_roll.h"
 #include "lagwise/data/formats/atomic_file.h"
 #include "lagwise/data/formats/smf.h"
+#include "lagwise/data/music/tokens_reach.h"
 
 namespace lagwise::cli {
 namespace {
@@ -50,9 +51,8 @@ int terminal_columns() {
 SampleMusic music_of(const data::TokenScheme& scheme, const MusicSample& sample) {
   std::vector<int64_t> whole = sample.prompt;
   whole.insert(whole.end(), sample.written.begin(), sample.written.end());
-  SampleMusic music{
-      scheme.decode(ids_of(whole)),
-      sample.prompt.empty() ? 0 : scheme.decode(ids_of(sample.prompt)).end};
+  SampleMusic music{scheme.decode(ids_of(whole)),
+                    data::tokens_reach(scheme, ids_of(sample.prompt))};
   if (sample.like) dress(music.music, *sample.like);
   return music;
 }
@@ -79,7 +79,7 @@ nlohmann::ordered_json music_json(const data::TokenScheme& scheme,
           {"us_per_beat", music.tempos.empty() ? 500000 : music.tempos[0].us_per_beat},
           {"end", music.end},
           {"prompt_end", whole.prompt_end},
-          {"trained_end", scheme.decode(ids_of(seen)).end},
+          {"trained_end", data::tokens_reach(scheme, ids_of(seen))},
           {"tracks", tracks}};
 }
 

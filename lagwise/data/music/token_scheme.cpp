@@ -50,6 +50,19 @@ Music TokenScheme::decode(std::span<const int32_t> ids) const {
   return std::move(decoder->music);
 }
 
+int64_t TokenScheme::first_bars(std::span<const int32_t> ids, int64_t bars) const {
+  const std::unique_ptr<MusicDecoder> decoder = this->decoder();
+  const int64_t bar = 4 * decoder->music.ticks_per_beat;
+  int64_t count = 0;
+  for (const int32_t id : ids) {
+    decoder->take(id);
+    // In bars: a count of them in ticks may be more than fits.
+    if (id == end() || decoder->now() / bar >= bars) break;
+    ++count;
+  }
+  return count;
+}
+
 void TokenLoss::keep(double onset, double duration, double velocity) {
   ++kept;
   const double share = 1.0 / static_cast<double>(kept);

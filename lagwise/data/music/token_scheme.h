@@ -76,6 +76,11 @@ class TokenScheme {
   /// encode() writes them, from the start of a piece.
   virtual std::vector<int64_t> bar_starts(std::span<const int32_t> ids) const = 0;
 
+  /// How many of `ids`, from the start of a piece, are its first `bars` bars of four
+  /// beats: all before the token that leads to the next bar line or past it, and before
+  /// the end of the piece. Fewer bars: all there are.
+  int64_t first_bars(std::span<const int32_t> ids, int64_t bars) const;
+
   static constexpr int64_t kMaxBars = 65536;  ///< later notes are dropped, by name
 };
 

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
 #include <stdexcept>
 
 #include "lagwise/core/noise.h"
@@ -239,6 +241,69 @@ TEST(TokenScheme, IsFoundByItsWords) {
     EXPECT_EQ(found->vocabulary().hash(), scheme->vocabulary().hash());
   }
   EXPECT_FALSE(token_scheme_of({"a", "b"}));
+}
+
+TEST(TokenSchemes, CutAfterBars) {
+  for (const std::string& name : schemes()) {
+    const auto scheme = make_token_scheme(name);
+    for (const int64_t bars : {1, 2, 7}) {
+      SCOPED_TRACE(name + ", bars " + std::to_string(bars));
+      const std::vector<int32_t> ids = scheme->encode(random_music(4)).ids;
+      const auto count = static_cast<size_t>(scheme->first_bars(ids, bars));
+      ASSERT_LT(count, ids.size());
+      const Music whole = scheme->decode(ids);
+      // With the step beyond the line, before which the last notes have no length yet.
+      const Music part = scheme->decode(std::span(ids).first(count + 1));
+      const int64_t line = bars * 4 * whole.ticks_per_beat;
+      // All that begins before the bar line is there, and nothing that begins later.
+      for (size_t t = 0; t < whole.tracks.size(); ++t) {
+        const auto& notes = whole.tracks[t].notes;
+        EXPECT_EQ(std::ssize(part.tracks[t].notes),
+                  std::ranges::count_if(
+                      notes, [&](const Note& note) { return note.start < line; }));
+      }
+      // The next token leads to the line or beyond.
+      const auto decoder = scheme->decoder();
+      for (size_t i = 0; i <= count; ++i) {
+        EXPECT_LT(decoder->now(), line);
+        decoder->take(ids[i]);
+      }
+      EXPECT_GE(decoder->now(), line);
+    }
+  }
+}
+
+TEST(TokenSchemes, HaveNoMoreBarsThanThePiece) {
+  for (const std::string& name : schemes()) {
+    SCOPED_TRACE(name);
+    const auto scheme = make_token_scheme(name);
+    const std::vector<int32_t> ids = scheme->encode(random_music(4)).ids;
+    for (const int64_t many : {int64_t{1000}, std::numeric_limits<int64_t>::max()})
+      EXPECT_EQ(scheme->first_bars(ids, many), std::ssize(ids) - 1);  // without its end
+    EXPECT_EQ(scheme->first_bars({}, 3), 0);
+  }
+}
+
+// A step over a whole silent bar leads past two lines at once.
+TEST(TokenSchemes, CountSilentBars) {
+  Music music;
+  music.ticks_per_beat = 12;
+  music.tracks = {{"bass", 1, 33, {}, {}}};
+  for (const int64_t beat : {0, 1, 13, 14, 16})
+    music.tracks[0].notes.push_back({12 * beat, 12 * beat + 6, 40, 80});
+  tidy(music);
+  for (const std::string& name : schemes()) {
+    SCOPED_TRACE(name);
+    const auto scheme = make_token_scheme(name);
+    const std::vector<int32_t> ids = scheme->encode(music).ids;
+    const auto notes = [&](int64_t bars) {
+      const auto count = static_cast<size_t>(scheme->first_bars(ids, bars));
+      return scheme->decode(std::span(ids).first(count)).tracks[0].notes.size();
+    };
+    EXPECT_EQ(notes(1), 2u);
+    EXPECT_EQ(notes(3), 2u);
+    EXPECT_EQ(notes(4), 4u);
+  }
 }
 
 }  // namespace

@@ -9,12 +9,17 @@
 namespace lagwise::data {
 namespace {
 
+/// Unicode's White_Space, and four marks of ASCII that Python parts words at too.
+bool parts_words(uint32_t code) {
+  return is_blank(code) || (code >= 0x1C && code <= 0x1F);
+}
+
 /// A text without its blanks, and where its characters begin, with the end of the last.
 struct Characters {
   explicit Characters(std::string_view from) {
     while (!from.empty()) {
       const CodePoint point = first_code_point(from);
-      if (!point.valid || !is_blank(point.code)) {
+      if (!point.valid || !parts_words(point.code)) {
         starts.push_back(text.size());
         text += from.substr(0, point.bytes);
       }
@@ -37,7 +42,7 @@ struct Characters {
 
 void ChrF::add(std::string_view written, std::string_view wanted) {
   const Characters ours(written), theirs(wanted);
-  for (size_t n = 1; n <= kOrders; ++n) {
+  for (size_t n = 1; n <= kOrders && theirs.strings(n) > 0; ++n) {
     std::unordered_map<std::string_view, int64_t> open;  // wanted, and not yet met
     for (size_t i = 0; i < theirs.strings(n); ++i) ++open[theirs.string(i, n)];
     Counts& counts = orders_[n - 1];

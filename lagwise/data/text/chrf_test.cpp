@@ -27,6 +27,7 @@ double definition(const Texts& texts) {
     double both = 0, written = 0, wanted = 0;
     for (const auto& [one, other] : texts) {
       auto ours = strings(one, n), theirs = strings(other, n);
+      if (theirs.empty()) continue;
       for (const auto& [text, count] : ours) {
         written += count;
         both += std::min(count, theirs.contains(text) ? theirs[text] : 0);
@@ -54,6 +55,38 @@ TEST(ChrF, IsWhatItsDefinitionSays) {
   EXPECT_NEAR(score("Käse für zwölf", "Kase fur zwölf"),
               definition({{U"Käse für zwölf", U"Kase fur zwölf"}}), 1e-9);
   EXPECT_GT(score("Käse für zwölf", "Kase fur zwölf"), 10);
+}
+
+// What sacreBLEU 2.6.0 gives: CHRF().corpus_score([written ...], [[wanted ...]]).score
+TEST(ChrF, IsThatOfSacreBleu) {
+  struct Golden {
+    std::vector<std::pair<std::string, std::string>> texts;  // written, wanted
+    double score;
+  };
+  const std::vector<Golden> all = {
+      {{{"the cat sat on a mat", "the cat is on the mat"}}, 37.03545302214975},
+      {{{"Käse für zwölf Äpfel", "Kase fur zwölf Apfel"}}, 40.63483085541908},
+      {{{"1995-02-20", "1955-02-20"},
+        {"1998-03-03", "1998-03-03"},
+        {"1", "12"},
+        {"", "x"}},
+       80.64082844113855},
+      {{{"日本語の文章です。", "日本語の文です"}, {"привет, мир", "Привет мир!"}},
+       44.37848471985757},
+      // Nothing was wanted, or too little for longer strings.
+      {{{"abcdefgh", ""}, {"ab", "abc"}, {"abc", "ab"}, {"x", "yz"}},
+       55.762081784386616},
+      // Blanks of Unicode, and one that only Python knows.
+      {{{"naïve\u00a0café\u2003— 🎵🎶", "naive cafe - 🎵"},
+        {"a\u3000b\x1c"
+         "c\td",
+         "abc d"}},
+       38.45131525419004}};
+  for (const Golden& golden : all) {
+    ChrF chrf;
+    for (const auto& [written, wanted] : golden.texts) chrf.add(written, wanted);
+    EXPECT_NEAR(chrf.score(), golden.score, 1e-9) << golden.texts[0].first;
+  }
 }
 
 TEST(ChrF, HandComputed) {

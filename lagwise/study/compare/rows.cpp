@@ -83,6 +83,9 @@ CompareRow row_of(const std::string& recipe, const std::vector<RunSummary>& runs
   row.metric = done[0]->metric + " (" + done[0]->judged_on() + ")";
   row.trained = done[0]->trained, row.parameters = done[0]->parameters;
   row.value = spread_over(done, [](const RunSummary& x) { return x.value; });
+  row.guess = done[0]->guess;
+  row.train_seconds =
+      spread_over(done, [](const RunSummary& x) { return x.train_seconds; });
   for (const RunSummary::Length& length : done[0]->lengths)
     row.lengths.push_back(length_of(done, length.tokens));
   row.train_speed =

@@ -9,12 +9,11 @@
 #include <set>
 
 #include "lagwise/core/machine.h"
+#include "lagwise/study/compare/grid_text.h"
 #include "lagwise/study/run_files.h"
 
 namespace lagwise {
 namespace {
-
-using Grid = std::vector<std::vector<std::string>>;
 
 /// "1.234 ± 0.012", "1.234", "-"
 std::string text_of(const Spread& x) {
@@ -192,12 +191,6 @@ std::vector<std::string> notes_of(const CompareTable& table,
   return notes;
 }
 
-/// Columns as people see them: "±" is two bytes.
-size_t width_of(const std::string& text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(),
-                                           [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
 Json spread_json(const Spread& x) {
   const auto number = [](double y) { return std::isfinite(y) ? Json(y) : Json(); };
   return {{"mean", number(x.mean)}, {"deviation", number(x.deviation)}};
@@ -206,31 +199,15 @@ Json spread_json(const Spread& x) {
 }  // namespace
 
 std::string table_text(const CompareTable& table) {
-  std::string text;
   const auto [grid, everywhere] = printed(table);
-  std::vector<size_t> widths(grid[0].size(), 0);
-  for (const auto& cells : grid)
-    for (size_t i = 0; i < cells.size(); ++i)
-      widths[i] = std::max(widths[i], width_of(cells[i]));
-  for (const auto& cells : grid) {
-    std::string line;
-    for (size_t i = 0; i < cells.size(); ++i)
-      line += cells[i] + std::string(widths[i] - width_of(cells[i]) + 2, ' ');
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  }
+  std::string text = grid_text(grid);
   for (const std::string& note : notes_of(table, everywhere)) text += note + "\n";
   return text;
 }
 
 std::string table_markdown(const CompareTable& table) {
-  std::string text;
   const auto [grid, everywhere] = printed(table);
-  for (size_t i = 0; i < grid.size(); ++i) {
-    text += fmt::format("| {} |\n", fmt::join(grid[i], " | "));
-    if (i > 0) continue;
-    for (size_t j = 0; j < grid[0].size(); ++j) text += "|---";
-    text += "|\n";
-  }
+  std::string text = grid_markdown(grid);
   for (const std::string& note : notes_of(table, everywhere))
     text += "\n" + note + "\n";
   return text;
@@ -258,8 +235,10 @@ Json table_json(const CompareTable& table) {
                     {"seeds_asked", row.asked},
                     {"metric", row.metric},
                     {"value", spread_json(row.value)},
+                    {"guess", std::isfinite(row.guess) ? Json(row.guess) : Json()},
                     {"trained", row.trained},
                     {"lengths", lengths},
+                    {"train_seconds", spread_json(row.train_seconds)},
                     {"train_tokens_per_second", spread_json(row.train_speed)},
                     {"decode_tokens_per_second", spread_json(row.decode_speed)},
                     {"peak_bytes", row.peak_bytes},

@@ -32,6 +32,7 @@ struct CompareRow {
   int64_t done = 0, asked = 0;  ///< seeds
   std::string metric;
   Spread value;
+  double guess = kUnknown;  ///< what a blind guess gives
   int64_t trained = 0;
   struct Length {
     int64_t tokens = 0;
@@ -44,6 +45,7 @@ struct CompareRow {
     std::map<uint64_t, OfSeed> seeds = {};
   };
   std::vector<Length> lengths;
+  Spread train_seconds;
   Spread train_speed, decode_speed;  ///< tokens per second
   int64_t peak_bytes = 0;            ///< the most of any seed
   int64_t parameters = 0;
@@ -82,6 +84,12 @@ struct CompareTable {
 
 std::string table_text(const CompareTable& table);
 std::string table_markdown(const CompareTable& table);
+
+/// What each row cost and what came of it, for runs of any recipes: parameters, steps,
+/// minutes, memory, the metric by its name, and what a blind guess gives.
+std::string outcome_text(const CompareTable& table);
+std::string outcome_markdown(const CompareTable& table);
+
 Json table_json(const CompareTable& table);
 
 }  // namespace lagwise
