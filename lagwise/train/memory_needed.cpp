@@ -1,17 +1,12 @@
 #include "lagwise/train/memory_needed.h"
 
-#include <unistd.h>
-
 #include <cmath>
 #include <stdexcept>
 
+#include "lagwise/core/usable_memory.h"
+
 namespace lagwise {
 namespace {
-
-double machine_bytes() {
-  return static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
-         static_cast<double>(sysconf(_SC_PAGE_SIZE));
-}
 
 std::string gigabytes(double bytes) {
   return std::to_string(static_cast<int64_t>(std::ceil(bytes / 1e9))) + " GB";
@@ -40,7 +35,7 @@ double least_bytes(const Recipe& recipe, const ModelConfig& model) {
 }
 
 void check_memory(const Recipe& recipe, const ModelConfig& model) {
-  const double needed = least_bytes(recipe, model), there = machine_bytes();
+  const double needed = least_bytes(recipe, model), there = usable_memory();
   if (there <= 0 || needed <= there) return;
   const auto named = [](const char* key, int64_t value) {
     return std::string(key) + " = " + std::to_string(value);
