@@ -30,6 +30,21 @@ def targets():
     return sorted(path.stem for path in (ROOT / "fuzz").glob("*.cpp"))
 
 
+def is_fault(name, since):
+    """Whether what ended a target does so again: on a busy machine an input may have taken
+    long only because nothing was computed."""
+    kept = [path for path in (BUILD / "faults").glob(f"{name}-*") if path.stat().st_mtime >= since]
+    found = False
+    for path in kept:
+        again = subprocess.run([BUILD / f"fuzz_{name}", "-timeout=10", path],
+                               capture_output=True)
+        if again.returncode == 0 and path.name.startswith(f"{name}-timeout"):
+            path.unlink()
+        else:
+            found = True
+    return found or not kept
+
+
 def run(name, seconds):
     """One target; its line of the account."""
     for folder in ("found/" + name, "faults", "logs"):
@@ -42,6 +57,8 @@ def run(name, seconds):
              "-timeout=10", f"-artifact_prefix={BUILD}/faults/{name}-",
              BUILD / "found" / name, ROOT / "fuzz" / "corpus" / name],
             stdout=out, stderr=subprocess.STDOUT).returncode
+    if code and not is_fault(name, begun):
+        code = 0
     executed = EXECUTIONS.findall(log.read_text(errors="replace"))
     line = {"target": name, "seconds": round(time.time() - begun),
             "executions": int(executed[-1]) if executed else 0, "faults": int(code != 0)}
