@@ -65,6 +65,13 @@ test-python:  ## the Python package: wheel for torch 2.13 in build/python-venv, 
 	@mkdir -p build
 	@tools/test_python
 
+.PHONY: coverage
+coverage:  ## which lines of the torch-free layers their tests run, by layer
+	@tools/setup build test
+	@find build/coverage -name '*.gcda' -delete 2>/dev/null || true
+	@$(STAGE) "tests that count lines" tools/preset coverage --test
+	@/usr/bin/python3 tools/coverage.py build/coverage
+
 .PHONY: golden
 GOLDEN ?= tests/golden
 golden:  ## compare with reference tensors: of tests/golden, or of GOLDEN=DIR

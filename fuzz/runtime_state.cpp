@@ -55,7 +55,7 @@ void use(const Model& model, State& state) {
 /// chooses: 'f', they are the file; else the next two say from where on they stand in one
 /// that is whole.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const std::vector<uint8_t> bytes = testing::small_model_bytes();
+  static const auto bytes = testing::small_model_bytes();
   static const auto model = Model::open("model", bytes);
   if (size < 3) return 0;
   const std::string_view all = data::text_of({data, size});

@@ -98,7 +98,7 @@ std::string refusal(const Plan& plan) {
 }
 
 TEST(HostileModel, WithHalfOfAPairOfTensorsIsRefused) {
-  const std::vector<uint8_t> bytes = small_model_bytes();
+  const auto bytes = small_model_bytes();
   const data::Safetensors file("m", bytes);
   const std::vector<float> bias(12, 0.5f);
   const data::Bytes of_bias(reinterpret_cast<const uint8_t*>(bias.data()), 48);

@@ -174,7 +174,7 @@ TEST(RuntimeState, RefusesDamageAndOtherModels) {
 /// Whoever can write a state can also write its hash.
 TEST(RuntimeState, RefusesPlacesAndTokensThatAreNone) {
   constexpr size_t kPosition = 16 + 8, kTokens = 16 + 64;  // after the magic
-  const std::vector<uint8_t> bytes = small_model_bytes();
+  const auto bytes = small_model_bytes();
   const auto model = Model::open("m", bytes);
   const auto state = model->start();
   model->prefill(*state, kText);

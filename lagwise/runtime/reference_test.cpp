@@ -24,8 +24,7 @@ double dot(const Row& a, const Row& b) {
 /// Reads what a model's file holds, and computes logits by what it means.
 class Reference {
  public:
-  explicit Reference(const std::vector<uint8_t>& bytes, const Plan& plan)
-      : file_("m", bytes), plan_(plan) {}
+  Reference(data::Bytes bytes, const Plan& plan) : file_("m", bytes), plan_(plan) {}
 
   /// After the last of the tokens.
   Row logits(const std::vector<int64_t>& tokens) const {
@@ -239,7 +238,7 @@ class Reference {
 };
 
 void expect_same(const Plan& plan) {
-  const std::vector<uint8_t> bytes = small_writer(plan).bytes();
+  const auto bytes = small_writer(plan).bytes();
   const Reference reference(bytes, plan);
   const auto model = Model::open("m", bytes);
   const auto state = model->start();
