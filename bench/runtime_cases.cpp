@@ -48,7 +48,7 @@ uint64_t read_all(const uint8_t* from, size_t bytes) {
 /// The bytes of a model, read by as many threads as compute with it.
 class ReadLoop {
  public:
-  ReadLoop(const std::vector<uint8_t>& bytes, int threads)
+  ReadLoop(const LineVector<uint8_t>& bytes, int threads)
       : bytes_(bytes), pool_(threads), sums_(static_cast<size_t>(threads)) {}
 
   void run() {
@@ -62,7 +62,7 @@ class ReadLoop {
   double gigabytes() const { return 1e-9 * static_cast<double>(bytes_.size()); }
 
  private:
-  const std::vector<uint8_t>& bytes_;
+  const LineVector<uint8_t>& bytes_;
   runtime::ThreadPool pool_;
   std::vector<uint64_t> sums_;
 };

@@ -17,6 +17,13 @@ lagwise_check(planted_bugs check ${PYTHON} tools/seeded_bugs.py --check)
 lagwise_check(packages check ${PYTHON} tools/check_packages.py ${PROJECT_BINARY_DIR})
 lagwise_check(packages_can_fail check ${PYTHON} tools/check_packages.py --self-test)
 
+# The tables of docs/results.md and their commands.
+foreach(flag "" --self-test)
+  string(REPLACE "--self-test" "_can_fail" suffix "${flag}")
+  lagwise_check(results${suffix} check ${PYTHON} tools/check_results.py
+                $<TARGET_FILE:lagwise_program> ${flag})
+endforeach()
+
 lagwise_check(install check sh tests/install_test.sh ${PROJECT_BINARY_DIR})
 set(python_with_torch ${PYTHON})
 if(LAGWISE_PYTHON)

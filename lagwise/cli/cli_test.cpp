@@ -88,6 +88,18 @@ TEST(Program, MapsEachFailureToItsExitCodeAndOneLine) {
   expect_failure({"break", "path"}, 1, "cannot use /proc/x: Input/output error");
 }
 
+TEST(Program, OnlyParsesIfAsked) {
+  for (const auto& words :
+       {std::vector<std::string>{"--parse-only", "break", "nested"},
+        std::vector<std::string>{"break", "nested", "--parse-only"}}) {
+    const auto got = lagwise(words);
+    EXPECT_EQ(got.code, 0) << got.err;
+    EXPECT_EQ(got.out + got.err, "");
+  }
+  EXPECT_EQ(lagwise({"break", "nestet", "--parse-only"}).code, 2);
+  EXPECT_EQ(lagwise({"break", "nested", "--unknown", "--parse-only"}).code, 2);
+}
+
 TEST(Program, ShowsAnErrorOfTorchWithoutItsBacktrace) {
   expect_failure({"break", "torch"}, 1, "rotate: expected x [B, H, N, D], got [3]");
 }

@@ -67,6 +67,19 @@ std::vector<std::string> openmp_runtimes() {
   return all;
 }
 
+/// How train.precision = "bf16" multiplies here.
+const char* bf16_products() {
+  switch (ops::best_short_product()) {
+    case ops::ShortProduct::tiles:
+      return "by the tiles of AMX";
+    case ops::ShortProduct::instructions:
+      return "by instructions of the CPU";
+    case ops::ShortProduct::widening:
+      break;
+  }
+  return "in f32 after rounding: this CPU or this build has no instructions for them";
+}
+
 std::vector<Fact> facts() {
   const Memory ram = memory();
   const std::vector<std::string> usable = usable_simd();
@@ -84,11 +97,7 @@ std::vector<Fact> facts() {
       {"machine", "memory_bytes", ram.bytes},
       {"machine", "available_bytes", ram.available_bytes},
       {"machine", "cpu_features", cpu_features()},
-      {"machine", "bf16_products",
-       ops::best_short_product() == ops::ShortProduct::instructions
-           ? "by instructions of the CPU"
-           : "in f32 after rounding: this CPU or this build has no instructions for "
-             "them"},
+      {"machine", "bf16_products", bf16_products()},
       {"simd", "chosen", usable.empty() ? "unknown" : usable.front()},
       {"simd", "usable", usable},
       {"simd", "compiled", compiled_simd()},

@@ -28,6 +28,8 @@ constexpr const char* kExitCodes = R"(Exit codes:
   5    a process of the job was lost
   130  interrupted, after saving)";
 
+constexpr const char* kParseOnly = "--parse-only";
+
 bool is_option(const std::string& word) { return word.starts_with('-'); }
 
 std::vector<std::string> verb_names(const CLI::App& app) {
@@ -180,10 +182,18 @@ void run(CLI::App& program, const std::vector<AddVerb>& verbs,
   program.set_version_flag("--version", version_line(), "Print the version and exit");
   const std::string trace = "Print more than one line on failure";
   program.add_flag("--trace", trace);
+  const std::string parse_only = "Check the command line and do nothing";
+  program.add_flag(kParseOnly, parse_only);
   program.footer(kExitCodes);
   program.require_subcommand(1);
   program.fallthrough();  // verbs inherit it: --trace may stand behind them
   for (AddVerb add : verbs) add(program);
+  // Called when all words are read, before any verb does what it does. One that hands its
+  // words on does so all the same: to a program that reads them in its turn.
+  if (contains(words, kParseOnly))
+    program.parse_complete_callback([&program] {
+      if (!asked_for(program).app->get_prefix_command()) throw EndWith{kOk};
+    });
 
   take_help(words);
   take_look(program, words);

@@ -144,6 +144,31 @@ HWY_INLINE void gather(V wa, V wb, float x, Two& sum) {
   sum.b = hn::MulAdd(wb, at, sum.b);
 }
 
+/// Where a tile puts its sums over one block of columns.
+template <class W>
+struct Kept {
+  const FewRowsStart& start;
+  const TileRows& rows;
+  const float *scales_a, *scales_b;
+  int64_t column, block;
+  bool second;
+};
+
+/// Adds the sums of one row to what y holds from the blocks before, or to its start.
+template <class W>
+HWY_INLINE void keep(const Kept<W>& at, int64_t i, Two s) {
+  if (i >= at.rows.count) return;
+  float* const to = at.rows.y.row(at.rows.first + i) + at.column;
+  const auto before_a =
+      at.block > 0 ? hn::LoadU(Tag(), to) : start_of(at.start, at.column, to);
+  hn::StoreU(add_block<W>(before_a, s.a, at.scales_a, at.block), Tag(), to);
+  if (!at.second) return;
+  const auto before_b = at.block > 0
+                            ? hn::LoadU(Tag(), to + kLanes)
+                            : start_of(at.start, at.column + kLanes, to + kLanes);
+  hn::StoreU(add_block<W>(before_b, s.b, at.scales_b, at.block), Tag(), to + kLanes);
+}
+
 /// Two vectors of outputs of up to kRows rows; y holds the sums between blocks.
 template <class W, int64_t kRows>
 HWY_NOINLINE void tile(const PanelWeights& w, const FewRowsStart& start,
@@ -164,20 +189,10 @@ HWY_NOINLINE void tile(const PanelWeights& w, const FewRowsStart& start,
       if constexpr (kRows > 6)
         gather(wa, wb, rows.x6[c], s6), gather(wa, wb, rows.x7[c], s7);
     }
-    const auto keep = [&](int64_t i, const Two& s) HWY_ATTR {
-      if (i >= rows.count) return;
-      float* const to = rows.y.row(rows.first + i) + column;
-      const auto before_a =
-          block > 0 ? hn::LoadU(Tag(), to) : start_of(start, column, to);
-      hn::StoreU(add_block<W>(before_a, s.a, oa.scales, block), Tag(), to);
-      if (!second) return;
-      const auto before_b = block > 0 ? hn::LoadU(Tag(), to + kLanes)
-                                      : start_of(start, column + kLanes, to + kLanes);
-      hn::StoreU(add_block<W>(before_b, s.b, ob.scales, block), Tag(), to + kLanes);
-    };
-    keep(0, s0), keep(1, s1), keep(2, s2), keep(3, s3);
-    if constexpr (kRows > 4) keep(4, s4), keep(5, s5);
-    if constexpr (kRows > 6) keep(6, s6), keep(7, s7);
+    const Kept<W> kept{start, rows, oa.scales, ob.scales, column, block, second};
+    keep(kept, 0, s0), keep(kept, 1, s1), keep(kept, 2, s2), keep(kept, 3, s3);
+    if constexpr (kRows > 4) keep(kept, 4, s4), keep(kept, 5, s5);
+    if constexpr (kRows > 6) keep(kept, 6, s6), keep(kept, 7, s7);
   }
 }
 

@@ -148,8 +148,7 @@ void each_backward(const Layers& l, const variable_list& dy, const Tensor& past,
               multiply(up.transposed(), block, begin > first,
                        view(sum, up.cols, inputs));
             if (Sum* const sum = b[i].of<Sum>(r))
-              multiply(matrix_view<const T>(ones).columns(0, count), up, begin > first,
-                       view(sum, 1, up.cols));
+              sum_over_rows<T>(up, ones, begin > first, sum);
             if (to.x.defined())
               multiply(up, matrix_view<const T>(l.each[i].weight), add, d_block);
             add = true;

@@ -3,7 +3,10 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <type_traits>
 
+#include "lagwise/kernels/add_rows.h"
+#include "lagwise/kernels/bf16_numbers.h"
 #include "lagwise/ops/matrix_product.h"
 #include "lagwise/ops/parallel/sums_in_order.h"
 
@@ -20,15 +23,7 @@ void dense_some_rows(MatView<const T> x, const at::Tensor& weight,
   using Sum = SumOf<T>;
   multiply(x, matrix_view<const T>(weight).transposed(), false, y);
   // Afterwards, while y is in the cache: before, a product would have to read it again.
-  const Sum* const b = bias.defined() ? bias.data_ptr<Sum>() : nullptr;
-  for (int64_t i = 0; i < y.rows && (b || start.data); ++i) {
-    Sum* const to = y.row(i);
-    const Sum* const from = start.data ? start.row(i) : nullptr;
-    if (b && from)
-      for (int64_t j = 0; j < y.cols; ++j) to[j] += from[j] + b[j];
-    else
-      for (int64_t j = 0; j < y.cols; ++j) to[j] += (b ? b : from)[j];
-  }
+  kernels::add_rows<Sum>(start, bias.defined() ? bias.data_ptr<Sum>() : nullptr, y);
 }
 template void dense_some_rows<float>(MatView<const float>, const at::Tensor&,
                                      const at::Tensor&, MatView<const float>,
@@ -39,6 +34,23 @@ template void dense_some_rows<double>(MatView<const double>, const at::Tensor&,
 template void dense_some_rows<c10::BFloat16>(MatView<const c10::BFloat16>,
                                              const at::Tensor&, const at::Tensor&,
                                              MatView<const float>, MatView<float>);
+
+template <class T>
+void sum_over_rows(MatView<const T> d, const at::Tensor& ones, bool add, SumOf<T>* to) {
+  if constexpr (std::is_same_v<T, c10::BFloat16>)
+    kernels::sum_bf16_rows(
+        {reinterpret_cast<const uint16_t*>(d.data), d.rows, d.cols, d.row_step, 1}, add,
+        to);
+  else
+    multiply(matrix_view<const T>(ones).columns(0, d.rows), d, add,
+             MatView<T>{to, 1, d.cols, d.cols, 1});
+}
+template void sum_over_rows<float>(MatView<const float>, const at::Tensor&, bool,
+                                   float*);
+template void sum_over_rows<double>(MatView<const double>, const at::Tensor&, bool,
+                                    double*);
+template void sum_over_rows<c10::BFloat16>(MatView<const c10::BFloat16>,
+                                           const at::Tensor&, bool, float*);
 
 int64_t ranges_of_rows(int64_t rows, int64_t weights) {
   constexpr int64_t kFewWeights = 1 << 16, kRows = 512;

@@ -43,6 +43,11 @@ void dense_some_rows(MatView<const T> x, const at::Tensor& weight,
                      const at::Tensor& bias, MatView<const SumOf<T>> start,
                      MatView<SumOf<T>> y);
 
+/// The gradient of a bias: sums of d [rows, O] over its rows, to `to` [O] or added to it.
+/// `ones` has as many 1 as there are rows, or more: in f32 and f64 it is a product.
+template <class T>
+void sum_over_rows(MatView<const T> d, const at::Tensor& ones, bool add, SumOf<T>* to);
+
 /// Into how many ranges of rows the sums over rows are cut that give the gradients of
 /// so many weights. Each range sums on its own, so each needs room for all weights.
 int64_t ranges_of_rows(int64_t rows, int64_t weights);

@@ -142,8 +142,7 @@ Gradients both_backwards(const Layers& l, const Tensor& h, const Tensor& dy,
     const auto add_weights = [&](MatView<const T> d, MatView<const T> from, Sum* weight,
                                  Sum* bias, bool add) {
       multiply(d.transposed(), from, add, view(weight, d.cols, from.cols));
-      multiply(matrix_view<const T>(ones).columns(0, d.rows), d, add,
-               view(bias, 1, d.cols));
+      sum_over_rows<T>(d, ones, add, bias);
     };
     at::parallel_for(0, ranges, 1, [&](int64_t first_range, int64_t last_range) {
       const NormedRows<T> x(l.x, l.norm, most);

@@ -5,6 +5,7 @@
 
 #include "lagwise/ops/products/by_torch.h"
 #include "lagwise/ops/products/products.h"
+#include "lagwise/ops/products/tiles.h"
 
 namespace lagwise::ops {
 namespace {
@@ -43,13 +44,17 @@ bool trivial(const MatView<const T>& a, bool add, MatView<U> c) {
 }  // namespace
 
 ShortProduct best_short_product() {
-  static const bool has = products::has_bf16_instructions();
-  return has ? ShortProduct::instructions : ShortProduct::widening;
+  static const ShortProduct best = products::can_use_tiles() ? ShortProduct::tiles
+                                   : products::has_bf16_instructions()
+                                       ? ShortProduct::instructions
+                                       : ShortProduct::widening;
+  return best;
 }
 
 void multiply(MatView<const c10::BFloat16> a, MatView<const c10::BFloat16> b, bool add,
               MatView<float> c, ShortProduct way) {
   if (trivial(a, add, c)) return;
+  if (way == ShortProduct::tiles) return products::multiply_by_tiles(a, b, add, c);
   if (way == ShortProduct::instructions) return products::multiply_bf16(a, b, add, c);
   products::multiply_f32(Widened(a).view(), Widened(b).view(), add, c);
 }

@@ -21,12 +21,13 @@ void multiply(MatView<const double> a, MatView<const double> b, bool add,
               MatView<double> c);
 
 /// The same of factors in bf16, summed in f32. A product of two bf16 numbers is exact in
-/// f32, so both ways differ in the order of their sums alone:
+/// f32, so all ways differ in the order of their sums alone:
 ///
-///     instructions   oneDNN's product of bf16, fast where the CPU has instructions for
-///                    it (AVX512_BF16, AMX); not with torch 2
+///     tiles          ours, by the tiles of AMX (ops/products/tiles.h)
+///     instructions   oneDNN's product of bf16, where the CPU has instructions for it
+///                    (AVX512_BF16) and no tiles; not with torch 2
 ///     widening       the factors become f32 again; any CPU, slower than f32 itself
-enum class ShortProduct { instructions, widening };
+enum class ShortProduct { tiles, instructions, widening };
 ShortProduct best_short_product();  ///< on this CPU
 void multiply(MatView<const c10::BFloat16> a, MatView<const c10::BFloat16> b, bool add,
               MatView<float> c, ShortProduct way = best_short_product());

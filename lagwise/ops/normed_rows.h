@@ -7,6 +7,8 @@
 #include <type_traits>
 
 #include "lagwise/core/mat_view.h"
+#include "lagwise/kernels/add_rows.h"
+#include "lagwise/kernels/bf16_numbers.h"
 #include "lagwise/kernels/rms_norm.h"
 #include "lagwise/ops/dense_passes.h"
 
@@ -33,14 +35,14 @@ class Between {
       return kept;
   }
   void keep(int64_t count, T* kept) const {
-    if constexpr (kRounds) std::copy_n(sums(), count, kept);
+    if constexpr (kRounds) kernels::round_to_bf16(sums(), count, bits(kept));
   }
   /// What was kept, as sums.
   const Sum* again(const T* kept, int64_t count) const {
     if constexpr (!kRounds)
       return kept;
     else
-      return std::copy_n(kept, count, sums()), sums();
+      return kernels::widen_bf16(bits(kept), count, sums()), sums();
   }
   /// The first so many of sums(), as factors.
   const T* factors(int64_t count) const { return rounded(sums(), count); }
@@ -49,11 +51,16 @@ class Between {
     if constexpr (!kRounds)
       return from;
     else
-      return std::copy_n(from, count, factors_.get()), factors_.get();
+      return kernels::round_to_bf16(from, count, bits(factors_.get())), factors_.get();
   }
 
  private:
   static constexpr bool kRounds = !std::is_same_v<T, Sum>;
+  static uint16_t* bits(T* x) { return reinterpret_cast<uint16_t*>(x); }
+  static const uint16_t* bits(const T* x) {
+    return reinterpret_cast<const uint16_t*>(x);
+  }
+
   std::unique_ptr<Sum[]> sums_;
   std::unique_ptr<T[]> factors_;
 };
@@ -99,8 +106,8 @@ class NormedRows {
       return kernels::rms_norm_gradient<Sum>(
           parts(x), gain(), inverse_.get(), parts(from), parts(start), parts(to),
           parts(MatView<Sum>{gain_sum, 1, x.cols, x.cols, 1}));
-    for (int64_t i = 0; i < x.rows * x.cols; ++i)
-      to.data[i] = d[i] + (start.data ? start.data[i] : Sum{0});
+    std::copy_n(d, x.rows * x.cols, to.data);
+    kernels::add_rows<Sum>(start, nullptr, to);
   }
 
  private:

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <vector>
 
 #include "lagwise/ops/dense.h"
@@ -72,8 +73,43 @@ TEST(ShortProducts, AreThoseOfRoundedFactors) {
 }
 
 TEST(ShortProducts, AreTheSameByInstructions) {
-  if (!__builtin_cpu_supports("avx512bw")) GTEST_SKIP() << "needs AVX-512";
+  // oneDNN imitates them on any AVX-512; where there are tiles it is not asked.
+  if (!__builtin_cpu_supports("avx512bw") ||
+      !matrix_product_library().starts_with("oneDNN") ||
+      best_short_product() == ShortProduct::tiles)
+    GTEST_SKIP() << "needs oneDNN and AVX-512 without AMX";
   expect_products(ShortProduct::instructions);
+}
+
+TEST(ShortProducts, AreTheSameByTiles) {
+  if (best_short_product() != ShortProduct::tiles) GTEST_SKIP() << "needs AMX";
+  expect_products(ShortProduct::tiles);
+  // More than one pass over the depth, and blocks of 32 rows and columns with a rest.
+  expect_product(33, 1100, 70, false, true, true, ShortProduct::tiles);
+  expect_product(70, 1030, 33, true, false, false, ShortProduct::tiles);
+}
+
+TEST(ShortProducts, KeepRowsApartByTiles) {
+  if (best_short_product() != ShortProduct::tiles) GTEST_SKIP() << "needs AMX";
+  at::manual_seed(5);
+  const Tensor a = at::randn({40, 45}).to(at::kBFloat16);
+  const Tensor b = at::randn({45, 20}).to(at::kBFloat16);
+  const auto product = [&](const Tensor& x) {
+    const Tensor c = at::zeros({x.size(0), 20});
+    const auto view = [](const Tensor& t) {
+      return matrix_view<const c10::BFloat16>(t);
+    };
+    multiply(view(x), view(b), false, matrix_view<float>(c), ShortProduct::tiles);
+    return c;
+  };
+  const Tensor want = product(a);
+  const Tensor hurt = a.clone();
+  hurt[7].fill_(std::numeric_limits<double>::quiet_NaN());
+  const Tensor got = product(hurt);
+  EXPECT_TRUE(got.slice(0, 0, 7).equal(want.slice(0, 0, 7)));
+  EXPECT_TRUE(got.slice(0, 8).equal(want.slice(0, 8)));
+  EXPECT_TRUE(got[7].isnan().all().item<bool>());
+  EXPECT_TRUE(product(a.slice(0, 3, 20).contiguous()).equal(want.slice(0, 3, 20)));
 }
 
 TEST(ShortProducts, OfNothingAreNothing) {

@@ -14,7 +14,7 @@ namespace {
 using namespace lagwise::testing;
 
 /// Opens, and where that works takes some tokens. Whether it opened.
-bool survives(const std::vector<uint8_t>& bytes) {
+bool survives(const LineVector<uint8_t>& bytes) {
   try {
     const auto model = Model::open("hostile", bytes);
     const auto state = model->start();
@@ -31,7 +31,7 @@ bool survives(const std::vector<uint8_t>& bytes) {
 bool plan_survives(const Plan& plan) {
   ModelWriter writer = small_writer(small_plan());
   // The tensors of one plan with the settings of another.
-  std::vector<uint8_t> bytes = writer.bytes();
+  LineVector<uint8_t> bytes = writer.bytes();
   const data::Safetensors file("m", bytes);
   auto metadata = file.metadata();
   metadata["plan"] = plan_text(plan);
@@ -39,17 +39,17 @@ bool plan_survives(const Plan& plan) {
 }
 
 TEST(HostileModel, CutShortNeverOpens) {
-  const std::vector<uint8_t> whole = small_model_bytes();
+  const LineVector<uint8_t> whole = small_model_bytes();
   EXPECT_TRUE(survives(whole));
   for (size_t size = 0; size < whole.size(); size += 61)
     EXPECT_FALSE(survives({whole.begin(), whole.begin() + static_cast<int64_t>(size)}));
 }
 
 TEST(HostileModel, WithAChangedByteIsRefusedOrWorks) {
-  const std::vector<uint8_t> whole = small_model_bytes(kernels::WeightType::int8);
+  const LineVector<uint8_t> whole = small_model_bytes(kernels::WeightType::int8);
   int worked = 0, refused = 0;
   for (size_t at = 0; at < whole.size(); at += 13) {
-    std::vector<uint8_t> changed = whole;
+    LineVector<uint8_t> changed = whole;
     changed[at] = static_cast<uint8_t>(changed[at] ^ 0x11);
     ++(survives(changed) ? worked : refused);
   }
@@ -118,7 +118,7 @@ TEST(HostileModel, WithAStateBeyondAllMemoryIsRefused) {
 }
 
 TEST(HostileModel, RefusesAPlanThatIsNone) {
-  const std::vector<uint8_t> bytes = small_model_bytes();
+  const LineVector<uint8_t> bytes = small_model_bytes();
   const data::Safetensors file("m", bytes);
   auto metadata = file.metadata();
   for (const char* text : {"", "{", "[]", "{}", "{\"layers\": []}", "null",

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lagwise/core/line_vector.h"
 #include "lagwise/data/testing_files.h"
 #include "lagwise/runtime/testing_model.h"
 
@@ -20,7 +21,7 @@ struct CModel {
     model = lagwise_open_memory(bytes.data(), bytes.size(), nullptr, 0);
   }
   ~CModel() { lagwise_close(model); }
-  std::vector<uint8_t> bytes;
+  lagwise::LineVector<uint8_t> bytes;
   lagwise_model* model;
 };
 
@@ -99,7 +100,7 @@ TEST(LagwiseInC, SaysInOneLineWhatIsWrongWithAFile) {
   EXPECT_LT(std::strlen(why), sizeof why);
   put(folder / "x", "nonsense");
   EXPECT_EQ(lagwise_open((folder / "x").c_str(), nullptr, 0), nullptr);
-  const std::vector<uint8_t> bytes = small_model_bytes();
+  const lagwise::LineVector<uint8_t> bytes = small_model_bytes();
   put(folder / "m", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   lagwise_model* const model = lagwise_open((folder / "m").c_str(), why, sizeof why);
   ASSERT_NE(model, nullptr) << why;

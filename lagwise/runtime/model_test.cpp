@@ -31,7 +31,7 @@ const std::vector<int64_t> kText = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 20
 
 TEST(RuntimeModel, GivesTheSameBitsHoweverATextIsSplitOnEveryTargetAndThread) {
   for (const auto type : kTypes) {
-    const std::vector<uint8_t> bytes = small_model_bytes(type);
+    const LineVector<uint8_t> bytes = small_model_bytes(type);
     for_each_simd_target([&] {
       const auto model = Model::open("m", bytes);
       std::vector<float> want;
@@ -50,7 +50,7 @@ TEST(RuntimeModel, GivesTheSameBitsHoweverATextIsSplitOnEveryTargetAndThread) {
 }
 
 TEST(RuntimeModel, StepsManyTextsAsEachAlone) {
-  const std::vector<uint8_t> bytes = small_model_bytes();
+  const LineVector<uint8_t> bytes = small_model_bytes();
   const auto model = Model::open("m", bytes);
   std::vector<std::unique_ptr<State>> together, alone;
   std::vector<State*> states;
@@ -70,7 +70,7 @@ TEST(RuntimeModel, StepsManyTextsAsEachAlone) {
 }
 
 TEST(RuntimeModel, ServesSeveralThreadsAtATime) {
-  const std::vector<uint8_t> bytes = small_model_bytes();
+  const LineVector<uint8_t> bytes = small_model_bytes();
   const auto model = Model::open("m", bytes);
   model->set_threads(2);
   const auto expected = model->start();
@@ -88,7 +88,7 @@ TEST(RuntimeModel, ServesSeveralThreadsAtATime) {
 }
 
 TEST(RuntimeModel, KnowsWhatItCanTake) {
-  const std::vector<uint8_t> bytes = small_model_bytes();
+  const LineVector<uint8_t> bytes = small_model_bytes();
   const auto model = Model::open("m", bytes);
   const auto state = model->start();
   const int64_t good[] = {0, 20}, high[] = {0, 21}, low[] = {-1};
@@ -99,7 +99,7 @@ TEST(RuntimeModel, KnowsWhatItCanTake) {
   Plan plan = small_plan();
   plan.one.inputs.resize(1);
   plan.one.inputs[0].table = waves(2 * plan.dim, 0.5);
-  const std::vector<uint8_t> short_bytes = small_writer(plan).bytes();
+  const LineVector<uint8_t> short_bytes = small_writer(plan).bytes();
   const auto short_model = Model::open("m", short_bytes);
   const auto short_state = short_model->start();
   EXPECT_TRUE(short_model->can_take(*short_state, good));
@@ -108,7 +108,7 @@ TEST(RuntimeModel, KnowsWhatItCanTake) {
 }
 
 TEST(RuntimeModel, KeepsTensorsThatAreAlikeOnce) {
-  const std::vector<uint8_t> bytes = small_model_bytes();
+  const LineVector<uint8_t> bytes = small_model_bytes();
   const data::Safetensors file("m", bytes);
   EXPECT_NE(file.find("layers.0.frequency"), nullptr);
   EXPECT_EQ(file.find("layers.1.frequency"), nullptr);
@@ -117,7 +117,7 @@ TEST(RuntimeModel, KeepsTensorsThatAreAlikeOnce) {
 
 TEST(RuntimeState, SavedLoadedAndForkedGoesOnWithTheSameBits) {
   const TempFolder folder;
-  const std::vector<uint8_t> bytes = small_model_bytes();
+  const LineVector<uint8_t> bytes = small_model_bytes();
   const auto model = Model::open("m", bytes);
   const auto state = model->start();
   model->prefill(*state, kText);
@@ -133,7 +133,7 @@ TEST(RuntimeState, SavedLoadedAndForkedGoesOnWithTheSameBits) {
 }
 
 TEST(RuntimeState, RemembersItsLastTokens) {
-  const std::vector<uint8_t> bytes = small_model_bytes();
+  const LineVector<uint8_t> bytes = small_model_bytes();
   const auto model = Model::open("m", bytes);
   const auto state = model->start();
   std::vector<int64_t> recent;
@@ -149,8 +149,8 @@ TEST(RuntimeState, RemembersItsLastTokens) {
 
 TEST(RuntimeState, RefusesDamageAndOtherModels) {
   const TempFolder folder;
-  const std::vector<uint8_t> bytes = small_model_bytes();
-  const std::vector<uint8_t> other_bytes = small_model_bytes(kernels::WeightType::int8);
+  const LineVector<uint8_t> bytes = small_model_bytes();
+  const LineVector<uint8_t> other_bytes = small_model_bytes(kernels::WeightType::int8);
   const auto model = Model::open("m", bytes), other = Model::open("o", other_bytes);
   const auto state = model->start();
   model->prefill(*state, kText);

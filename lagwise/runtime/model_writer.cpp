@@ -144,7 +144,7 @@ void ModelWriter::write(const std::string& file) {
   data::write_safetensors(file, tensors_, metadata_);
 }
 
-std::vector<uint8_t> ModelWriter::bytes() {
+LineVector<uint8_t> ModelWriter::bytes() {
   finish();
   return data::safetensors_bytes(tensors_, metadata_);
 }

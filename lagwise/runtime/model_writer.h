@@ -28,7 +28,7 @@ class ModelWriter {
   void text(const std::string& key, const std::string& value);
 
   void write(const std::string& file);
-  std::vector<uint8_t> bytes();
+  LineVector<uint8_t> bytes();
 
  private:
   template <class T>

@@ -69,7 +69,7 @@ inline runtime::ModelWriter small_writer(const runtime::Plan& plan) {
   return writer;
 }
 
-inline std::vector<uint8_t> small_model_bytes(
+inline LineVector<uint8_t> small_model_bytes(
     kernels::WeightType weights = kernels::WeightType::f32) {
   return small_writer(small_plan(weights)).bytes();
 }

@@ -3,7 +3,7 @@
 namespace lagwise::runtime {
 namespace {
 
-constexpr int kPartsEach = 4;
+constexpr uint32_t kPartsEach = 4;
 
 /// How often to look before giving up the core: for 10 to 50 microseconds, by processor;
 /// hardly at all where there are more threads than cores.
@@ -20,7 +20,7 @@ void rest_a_moment() {
 }  // namespace
 
 ThreadPool::ThreadPool(int threads)
-    : spins_(spins_for(threads)), parts_(static_cast<uint32_t>(threads * kPartsEach)) {
+    : spins_(spins_for(threads)), queues_(static_cast<size_t>(threads)) {
   for (int thread = 1; thread < threads; ++thread)
     workers_.emplace_back([this, thread] { serve(thread); });
 }
@@ -36,8 +36,9 @@ void ThreadPool::run_parts(Call call, const void* context) {
   if (workers_.empty()) return call(context, {0, 1, 0});
   const uint32_t piece = piece_.load(std::memory_order_relaxed) + 1;
   call_ = call, context_ = context;
-  to_do_.store(parts_, std::memory_order_relaxed);
-  next_.store(uint64_t{piece} << 32);
+  to_do_.store(kPartsEach * static_cast<uint32_t>(queues_.size()),
+               std::memory_order_relaxed);
+  for (Queue& queue : queues_) queue.next.store(uint64_t{piece} << 32);
   piece_.store(piece);  // in one order with asleep_: a thread sees either the piece
   if (asleep_.load() > 0) piece_.notify_all();  // or, asleep, this call
   take_parts(piece, 0);
@@ -48,17 +49,26 @@ void ThreadPool::run_parts(Call call, const void* context) {
       std::this_thread::yield();
 }
 
-/// Whoever moves next_ on owns the part it named. Until that is done the piece is not, so
-/// call_ and context_ are those of the piece.
+/// First those of the thread itself.
 void ThreadPool::take_parts(uint32_t piece, int thread) {
-  uint64_t next = next_.load(std::memory_order_acquire);
-  while (next >> 32 == piece && static_cast<uint32_t>(next) < parts_) {
-    if (!next_.compare_exchange_weak(next, next + 1, std::memory_order_acq_rel))
+  for (int i = 0; i < threads(); ++i)
+    take_parts_of((thread + i) % threads(), piece, thread);
+}
+
+/// Whoever moves `next` on owns the part it named. Until that is done the piece is not, so
+/// call_ and context_ are those of the piece.
+void ThreadPool::take_parts_of(int owner, uint32_t piece, int thread) {
+  std::atomic<uint64_t>& place = queues_[static_cast<size_t>(owner)].next;
+  uint64_t next = place.load(std::memory_order_acquire);
+  while (next >> 32 == piece && static_cast<uint32_t>(next) < kPartsEach) {
+    if (!place.compare_exchange_weak(next, next + 1, std::memory_order_acq_rel))
       continue;
-    call_(context_, {static_cast<int>(static_cast<uint32_t>(next)),
-                     static_cast<int>(parts_), thread});
+    const uint32_t part =
+        static_cast<uint32_t>(owner) * kPartsEach + static_cast<uint32_t>(next);
+    call_(context_,
+          {static_cast<int>(part), static_cast<int>(kPartsEach) * threads(), thread});
     to_do_.fetch_sub(1, std::memory_order_release);
-    next = next_.load(std::memory_order_acquire);
+    next = place.load(std::memory_order_acquire);
   }
 }
 

@@ -12,8 +12,10 @@ namespace lagwise::runtime {
 /// token takes some twenty of them. A thread that finds no work looks for it for a short
 /// while, because the next piece nearly always follows at once; then it sleeps.
 ///
-/// A piece has several parts for each thread, and whoever is free takes the next: where
-/// the system gives a thread no time, the others do its work instead of waiting.
+/// A piece has several parts for each thread, which stand side by side: what a part asks
+/// memory for in advance is what the thread's next part needs. Whoever is done with its
+/// own takes those of others: where the system gives a thread no time, the others do its
+/// work instead of waiting.
 class ThreadPool {
  public:
   explicit ThreadPool(int threads);
@@ -21,7 +23,7 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+  int threads() const { return static_cast<int>(queues_.size()); }
 
   /// Which part of how many is to be done, and by which thread, this one being 0.
   struct Part {
@@ -47,12 +49,16 @@ class ThreadPool {
   using Call = void (*)(const void* context, const Part& part);
   void run_parts(Call call, const void* context);
   void take_parts(uint32_t piece, int thread);
+  void take_parts_of(int owner, uint32_t piece, int thread);
   void serve(int thread);
 
   const int spins_;
-  const uint32_t parts_;             // of a piece
+  /// Of the parts of one thread: the piece and, in the low half, the next of its parts.
+  struct alignas(64) Queue {
+    std::atomic<uint64_t> next{0};
+  };
+  std::vector<Queue> queues_;        // one a thread
   std::atomic<uint32_t> piece_{0};   // counts pieces of work
-  std::atomic<uint64_t> next_{0};    // the piece and, in the low half, its next part
   std::atomic<uint32_t> to_do_{0};   // parts of this piece that are not done
   std::atomic<uint32_t> asleep_{0};  // threads that wait to be woken
   std::atomic<bool> ends_{false};

@@ -30,7 +30,7 @@ Run run_of_exported(const std::string& file, const runtime::Model& model);
 
 /// A model of the runtime together with its memory.
 struct ModelInMemory {
-  std::vector<uint8_t> bytes;
+  LineVector<uint8_t> bytes;
   std::unique_ptr<runtime::Model> model;
 };
 ModelInMemory open_in_memory(runtime::ModelWriter writer);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 
 #include "lagwise/data/formats/atomic_file.h"
@@ -17,6 +18,7 @@ using Json = nlohmann::json;
 
 constexpr uint64_t kMaxHeader = uint64_t{16} << 20;
 constexpr size_t kLengthBytes = 8, kMaxDimensions = 16, kMaxName = 1024;
+constexpr size_t kLine = 64;  // of a cache
 constexpr const char* kMetadata = "__metadata__";
 
 struct Dtype {
@@ -222,12 +224,18 @@ const StoredTensor* Safetensors::find(std::string_view name) const {
 namespace {
 
 /// Length and header of a file of these tensors, which are put into the order of their
-/// data: padded with spaces, so that the data is aligned.
+/// data. The header is padded with spaces to whole lines of the cache, and tensors that
+/// fill such lines come first: mapped, they begin with one, so that no vector of numbers
+/// lies across two. The others follow, the widest numbers first, each aligned to them.
 std::string head_of(std::vector<StoredTensor>& tensors,
                     const std::map<std::string, std::string>& metadata) {
   std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
-    const size_t wide_a = dtype_size(a.dtype), wide_b = dtype_size(b.dtype);
-    return wide_a != wide_b ? wide_a > wide_b : a.name < b.name;
+    const auto order = [](const StoredTensor& x) {
+      const bool part_of_a_line = x.bytes.size() % kLine != 0;
+      const auto width = static_cast<int64_t>(dtype_size(x.dtype));
+      return std::tuple(part_of_a_line, part_of_a_line ? -width : 0, x.name);
+    };
+    return order(a) < order(b);
   });
   nlohmann::ordered_json header = Json::object();
   if (!metadata.empty()) header[kMetadata] = metadata;
@@ -243,7 +251,8 @@ std::string head_of(std::vector<StoredTensor>& tensors,
                            {"data_offsets", {begin, end}}};
   }
   std::string text = header.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');
+  const size_t head = (kLengthBytes + text.size() + kLine - 1) / kLine * kLine;
+  text.resize(head - kLengthBytes, ' ');
   if (text.size() > kMaxHeader)
     throw std::invalid_argument("safetensors: expected a header of at most 16 MB");
   std::string length(kLengthBytes, '\0');
@@ -270,11 +279,11 @@ uint64_t write_safetensors(const std::string& file, std::vector<StoredTensor> te
   return hash;
 }
 
-std::vector<uint8_t> safetensors_bytes(
+LineVector<uint8_t> safetensors_bytes(
     std::vector<StoredTensor> tensors,
     const std::map<std::string, std::string>& metadata) {
   const std::string head = head_of(tensors, metadata);
-  std::vector<uint8_t> all(head.begin(), head.end());
+  LineVector<uint8_t> all(head.begin(), head.end());
   for (const StoredTensor& tensor : tensors)
     all.insert(all.end(), tensor.bytes.begin(), tensor.bytes.end());
   return all;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lagwise/core/line_vector.h"
 #include "lagwise/data/formats/atomic_file.h"
 #include "lagwise/data/formats/bytes.h"
 #include "lagwise/data/formats/mapped_file.h"
@@ -68,7 +69,7 @@ uint64_t write_safetensors(const std::string& file, std::vector<StoredTensor> te
                            FileCalls calls = {});
 
 /// The bytes of such a file.
-std::vector<uint8_t> safetensors_bytes(
+LineVector<uint8_t> safetensors_bytes(
     std::vector<StoredTensor> tensors,
     const std::map<std::string, std::string>& metadata = {});
 

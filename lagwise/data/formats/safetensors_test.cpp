@@ -180,7 +180,7 @@ TEST(Safetensors, HasTheSameBytesInMemoryAndInAFile) {
   const std::vector<StoredTensor> tensors = {{"b", "F32", {2, 2}, bytes_of(numbers)},
                                              {"a", "F64", {2}, bytes_of(numbers)}};
   write_safetensors(folder / "x", tensors, {{"key", "text"}});
-  const std::vector<uint8_t> bytes = safetensors_bytes(tensors, {{"key", "text"}});
+  const LineVector<uint8_t> bytes = safetensors_bytes(tensors, {{"key", "text"}});
   EXPECT_EQ(contents(folder / "x"), text_of(bytes));
 }
 

@@ -4,6 +4,8 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 
+#include "lagwise/kernels/add_rows.h"
+
 namespace lagwise::ops {
 
 /// to += parts[0] + parts[1] + ..., one after the other: sums that threads made of their
@@ -17,7 +19,9 @@ inline void add_in_order(const at::Tensor& parts, const at::Tensor& to) {
     at::parallel_for(0, count, kLeast, [&](int64_t begin, int64_t end) {
       for (int64_t i = 0; i < parts.size(0); ++i) {
         const scalar_t* const part = parts.data_ptr<scalar_t>() + i * count;
-        for (int64_t j = begin; j < end; ++j) sum[j] += part[j];
+        const int64_t some = end - begin;
+        kernels::add_rows<scalar_t>({part + begin, 1, some, some, 1}, nullptr,
+                                    {sum + begin, 1, some, some, 1});
       }
     });
   });

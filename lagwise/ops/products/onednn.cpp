@@ -142,8 +142,11 @@ void multiply_bf16(MatView<const c10::BFloat16> a, MatView<const c10::BFloat16> 
 }
 
 bool has_bf16_instructions() {
-  return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) ==
-         dnnl_cpu_isa_avx512_core_bf16;
+  const auto has = [](dnnl_cpu_isa_t wanted) {
+    return (dnnl_get_effective_cpu_isa() & wanted) == wanted;
+  };
+  // It would use the tiles of AMX, which is not safe everywhere: products/tiles.h.
+  return has(dnnl_cpu_isa_avx512_core_bf16) && !has(dnnl_cpu_isa_avx512_core_amx);
 }
 
 std::string library() {

@@ -7,7 +7,8 @@
 #include "lagwise/core/mat_view.h"
 
 /// What ops/matrix_product.h asks of those who multiply. CMake links one file that
-/// defines it: onednn.cpp with torch 1.13, torch_blas.cpp with torch 2.
+/// defines it: onednn.cpp with torch 1.13, torch_blas.cpp with torch 2. (With either,
+/// products/tiles.h multiplies bf16 on CPUs that have AMX.)
 namespace lagwise::ops::products {
 
 /// c = a b, or c += a b, by one thread, where no size is 0.

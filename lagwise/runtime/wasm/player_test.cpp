@@ -36,7 +36,7 @@ struct GrooveModel {
   }
 
   std::unique_ptr<data::TokenScheme> scheme;
-  std::vector<uint8_t> bytes;
+  LineVector<uint8_t> bytes;
   lagwise_model* model = nullptr;
   Tokens prompt;
 };
@@ -89,7 +89,7 @@ TEST(Player, TellsEveryNoteOnce) {
 }
 
 TEST(Player, RefusesWhatIsNoMusic) {
-  const std::vector<uint8_t> bytes = testing::small_model_bytes();
+  const LineVector<uint8_t> bytes = testing::small_model_bytes();
   lagwise_model* const model =
       lagwise_open_memory(bytes.data(), bytes.size(), nullptr, 0);
   EXPECT_THROW(Player(model, Tokens{1}, {}), std::invalid_argument);

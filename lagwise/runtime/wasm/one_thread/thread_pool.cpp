@@ -5,7 +5,7 @@
 
 namespace lagwise::runtime {
 
-ThreadPool::ThreadPool(int) : spins_(0), parts_(1) {}
+ThreadPool::ThreadPool(int) : spins_(0), queues_(1) {}
 ThreadPool::~ThreadPool() = default;
 
 void ThreadPool::run_parts(Call call, const void* context) { call(context, {0, 1, 0}); }
