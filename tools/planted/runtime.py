@@ -11,8 +11,8 @@ CHECK = "lagwise/runtime/plan_check.cpp"
 
 BUGS = [
     Bug("few rows: every block of int8 begins anew with the bias", "kernels", FEW_ROWS,
-        "block > 0 ? hn::LoadU(Tag(), to) : start_of(start, column, to);",
-        "start_of(start, column, to);"),
+        "at.block > 0 ? hn::LoadU(Tag(), to) : start_of(at.start, at.column, to);",
+        "start_of(at.start, at.column, to);"),
     Bug("few rows: the fourth vector of a row is not stored", "kernels", FEW_ROWS,
         "if (count > 3) hn::StoreU", "if (count > 4) hn::StoreU"),
     Bug("few rows: all blocks have the scale of the first", "kernels", FEW_ROWS,
