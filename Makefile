@@ -35,7 +35,7 @@ wasm:  ## build/wasm/lagwise.wasm: the runtime for the report page
 	@$(STAGE) "WebAssembly module" tools/wasm
 
 .PHONY: test
-test:  ## all tests and checks (fresh machine: about 20 minutes)
+test:  ## the tests and checks of every commit (fresh machine: about 20 minutes)
 	@echo "A fresh machine needs about 20 minutes in all; a second run a few."
 	@$(STAGE) packages tools/setup build test wasm
 	@mkdir -p build
@@ -43,15 +43,34 @@ test:  ## all tests and checks (fresh machine: about 20 minutes)
 	@$(STAGE) build cmake --build $(BUILD)
 	@$(STAGE) "WebAssembly module" tools/wasm
 	@$(STAGE) "build for the sanitised tests" tools/preset asan
-	@$(STAGE) "build with clang" tools/preset clang
 	@echo "== tests (seconds per stage stand in the summary, by label)"
-	@ctest --test-dir $(BUILD) --output-on-failure -j 2
+	@ctest --test-dir $(BUILD) --output-on-failure -j 2 -LE long
+
+.PHONY: test-long
+test-long:  ## what make test leaves out: 1,000 kills, clang, races, valgrind; about an hour
+	@$(STAGE) packages tools/setup build test
+	@mkdir -p build
+	@$(CONFIGURE) -DLAGWISE_BUILD_TESTS=ON > build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+	@$(STAGE) build cmake --build $(BUILD) --target lagwise_program lagwise_run lagwise_runtime
+	@ctest --test-dir $(BUILD) --output-on-failure -L long
+
+.PHONY: test-threads
+test-threads:  ## races: the runtime's threads and peers between threads under ThreadSanitizer
+	@tools/setup build test
+	@tools/test_threads
 
 .PHONY: test-python
 test-python:  ## the Python package: wheel for torch 2.13 in build/python-venv, its tests
 	@$(STAGE) packages tools/setup build test python
 	@mkdir -p build
 	@tools/test_python
+
+.PHONY: coverage
+coverage:  ## which lines of the torch-free layers their tests run, by layer
+	@tools/setup build test
+	@find build/coverage -name '*.gcda' -delete 2>/dev/null || true
+	@$(STAGE) "tests that count lines" tools/preset coverage --test
+	@/usr/bin/python3 tools/coverage.py build/coverage
 
 .PHONY: golden
 GOLDEN ?= tests/golden
@@ -78,14 +97,11 @@ bench:  ## micro-benchmarks of the kernels (Google Benchmark), then lagwise benc
 	@$(BUILD)/lagwise bench linear
 
 .PHONY: fuzz
-fuzz:  ## every fuzz target for a minute, from its seeds in fuzz/corpus
+FUZZ_SECONDS ?= 60
+fuzz:  ## every fuzz target for FUZZ_SECONDS=60, from its seeds in fuzz/corpus
 	@tools/setup build test
 	@tools/preset fuzz
-	@for source in fuzz/*.cpp; do \
-	  name=$$(basename "$$source" .cpp); \
-	  mkdir -p "build/fuzz/found/$$name"; \
-	  "build/fuzz/fuzz_$$name" -max_total_time=60 -artifact_prefix=build/fuzz/ \
-	    "build/fuzz/found/$$name" "fuzz/corpus/$$name" || exit 1; done
+	@/usr/bin/python3 tools/fuzz.py --seconds $(FUZZ_SECONDS)
 
 .PHONY: seeded-bugs
 seeded-bugs:  ## plant known bugs one by one and expect the tests to go red

@@ -1,5 +1,6 @@
 # What `ctest` runs besides the unit tests of the layers. Labels name the stages whose
-# time ctest sums up: unit, sanitised, clang, check.
+# time ctest sums up: unit, sanitised, fuzzers, check, and long: what `make test` leaves to
+# `make test-long`.
 find_program(PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH REQUIRED)  # Debian's has its torch
 
 function(lagwise_check name label)
@@ -12,6 +13,7 @@ foreach(check layers layout format)
   lagwise_check(${check} check ${PYTHON} tools/check_${check}.py)
   lagwise_check(${check}_can_fail check ${PYTHON} tools/check_${check}.py --self-test)
 endforeach()
+lagwise_check(planted_bugs check ${PYTHON} tools/seeded_bugs.py --check)
 lagwise_check(packages check ${PYTHON} tools/check_packages.py ${PROJECT_BINARY_DIR})
 lagwise_check(packages_can_fail check ${PYTHON} tools/check_packages.py --self-test)
 
@@ -52,7 +54,23 @@ set_tests_properties(browser play_on PROPERTIES SKIP_RETURN_CODE 77)
 
 # The torch-free layers once more: under sanitizers, and from another compiler.
 lagwise_check(sanitised sanitised tools/preset asan --test)
-lagwise_check(clang clang tools/preset clang --test)
-lagwise_check(fuzzers clang tools/preset fuzz --test)
-set_tests_properties(install sanitised clang fuzzers PROPERTIES PROCESSORS 2)
-set_tests_properties(packages PROPERTIES DEPENDS "sanitised;clang;fuzzers")  # reads their trees
+lagwise_check(fuzzers fuzzers tools/preset fuzz --test)
+set_tests_properties(install sanitised fuzzers PROPERTIES PROCESSORS 2)
+set_tests_properties(packages PROPERTIES DEPENDS "sanitised;fuzzers")  # reads their trees
+
+# Kills, full memory, files that change: the same check, short and long.
+lagwise_check(faults check ${PYTHON} tests/faults_test.py $<TARGET_FILE:lagwise_program> 50)
+set_tests_properties(faults PROPERTIES PROCESSORS 2)
+lagwise_check(faults_long long ${PYTHON} tests/faults_test.py $<TARGET_FILE:lagwise_program>
+              1000)
+# clang compiles most of the torch-free layers for the fuzzers too; this adds the kernels and
+# the tests.
+lagwise_check(clang long tools/preset clang --test)
+lagwise_check(races long tools/test_threads)
+lagwise_check(valgrind long ${PYTHON} tests/valgrind_test.py $<TARGET_FILE:lagwise_program>
+              $<TARGET_FILE_DIR:lagwise_runtime>)
+if(LAGWISE_GLOO)
+  lagwise_check(launch_long long ${PYTHON} tests/launch_test.py
+                $<TARGET_FILE:lagwise_program> 20)
+endif()
+set_tests_properties(faults_long PROPERTIES TIMEOUT 7200)

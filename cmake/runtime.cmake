@@ -2,7 +2,7 @@
 # library, shared and static, holds all it needs and asks for no other: of core, data and
 # kernels what the runtime uses, and what stands in for Highway's library.
 set(runtime_core noise sampler)
-set(runtime_formats atomic_file mapped_file safetensors strict_json)
+set(runtime_formats atomic_file mapped_file mapped_places safetensors strict_json)
 set(runtime_kernels favor feature_map few_rows gelu linear_step rms_norm rotate row_product
                     turn_table wave_row)
 list(TRANSFORM runtime_core REPLACE "(.+)" "lagwise/core/\\1.cpp")

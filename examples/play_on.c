@@ -39,17 +39,18 @@ int main(int count, char** words) {
   for (int i = 2; i < count && tokens < kMostTokens; ++i)
     prompt[tokens++] = strtoll(words[i], NULL, 10);
 
+  int failed = 2;
   lagwise_state* state = lagwise_start(model);
-  if (lagwise_prefill(model, state, prompt, tokens) != 0) {
+  if (lagwise_prefill(model, state, prompt, tokens) == 0) {
+    printf("%d tokens read; a state of %d bytes\n", (int)lagwise_position(state),
+           (int)lagwise_state_bytes(model));
+    lagwise_state* fork = lagwise_fork(state);
+    failed = write_on(model, state, 1) || write_on(model, fork, 2);
+    lagwise_end(fork);
+  } else {
     fprintf(stderr, "a token is not in the vocabulary of %d\n",
             (int)lagwise_vocabulary(model));
-    return 2;
   }
-  printf("%d tokens read; a state of %d bytes\n", (int)lagwise_position(state),
-         (int)lagwise_state_bytes(model));
-  lagwise_state* fork = lagwise_fork(state);
-  const int failed = write_on(model, state, 1) || write_on(model, fork, 2);
-  lagwise_end(fork);
   lagwise_end(state);
   lagwise_close(model);
   return failed;

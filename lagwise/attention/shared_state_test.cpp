@@ -4,6 +4,7 @@
 #include "lagwise/attention/shared_state.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 #include <torch/csrc/autograd/autograd.h>
 

@@ -37,10 +37,17 @@ int number(const std::string& name, const std::string& text, int least, int most
   return value;
 }
 
+/// The value of a variable that says something: scripts set what they do not know to "".
+std::optional<std::string> said(const Environment& environment,
+                                const std::string& name) {
+  const auto value = environment(name);
+  return value && !value->empty() ? value : std::nullopt;
+}
+
 std::string needed(const Environment& environment, const std::string& name,
                    const std::string& because) {
-  const auto value = environment(name);
-  if (!value || value->empty())
+  const auto value = said(environment, name);
+  if (!value)
     throw std::invalid_argument(name + ": expected a value, since " + because +
                                 " is set, got none");
   return *value;
@@ -57,11 +64,11 @@ void read_rank(const Environment& environment, const Starter& starter, World& wo
 /// Where to meet, for starters that do not say so.
 void read_meeting_place(const Environment& environment, const std::string& address,
                         const std::string& job_number, World& world) {
-  world.address = environment("MASTER_ADDR").value_or(address);
+  world.address = said(environment, "MASTER_ADDR").value_or(address);
   int offset = 0;
   for (const char c : job_number)
     offset = (offset * 10 + (c >= '0' && c <= '9' ? c - '0' : 0)) % kPorts;
-  const auto port = environment("MASTER_PORT");
+  const auto port = said(environment, "MASTER_PORT");
   world.port = port ? number("MASTER_PORT", *port, 1, kLastPort) : kFirstPort + offset;
   world.job = job_number;
 }
@@ -83,7 +90,7 @@ World from_torchrun(const Environment& environment) {
 World from_slurm(const Environment& environment) {
   World world;
   read_rank(environment, kOthers[0], world);
-  const auto step = environment("SLURM_STEP_NODELIST");
+  const auto step = said(environment, "SLURM_STEP_NODELIST");
   const std::string nodes =
       step ? *step : needed(environment, "SLURM_JOB_NODELIST", "SLURM_PROCID");
   read_meeting_place(environment, first_host(nodes),
@@ -96,7 +103,7 @@ World from_mpi(const Environment& environment, const Starter& starter) {
   read_rank(environment, starter, world);
   const auto here = environment("OMPI_COMM_WORLD_LOCAL_SIZE");
   const bool one_host = here && *here == std::to_string(world.size);
-  if (world.size > 1 && !one_host && !environment("MASTER_ADDR"))
+  if (world.size > 1 && !one_host && !said(environment, "MASTER_ADDR"))
     throw std::invalid_argument(
         std::string("MASTER_ADDR: expected the host of rank 0, which ") + starter.name +
         " does not tell, got none");

@@ -95,6 +95,16 @@ TEST(World, ReadsMpi) {
               HasSubstr("MASTER_ADDR: expected the host of rank 0"));
 }
 
+TEST(World, TakesAnEmptyVariableForOneThatIsNotSet) {
+  Variables scripted = kFromSlurm;
+  scripted["MASTER_ADDR"] = scripted["MASTER_PORT"] = "";
+  scripted["SLURM_STEP_NODELIST"] = "";
+  EXPECT_EQ(world_of(scripted).address, "gnode10");
+  EXPECT_EQ(world_of(scripted).port, 29507);
+  EXPECT_THAT(refused({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MASTER_ADDR", ""}}),
+              HasSubstr("MASTER_ADDR: expected the host of rank 0"));
+}
+
 TEST(World, TorchrunInsideOfSlurmIsTorchrun) {
   Variables both = kFromTorchrun;
   both.insert(kFromSlurm.begin(), kFromSlurm.end());

@@ -87,6 +87,36 @@ TEST(HostileModel, WithAnotherPlanIsRefused) {
   EXPECT_TRUE(refused([](Plan&, auto& l) { l.memory.rewrites = true; }));
 }
 
+/// The message of a plan that is refused before anything is computed by it.
+std::string refusal(const Plan& plan) {
+  try {
+    check_plan("hostile", plan);
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "(nothing was refused)";
+}
+
+TEST(HostileModel, WithHalfOfAPairOfTensorsIsRefused) {
+  const auto bytes = small_model_bytes();
+  const data::Safetensors file("m", bytes);
+  const std::vector<float> bias(12, 0.5f);
+  const data::Bytes of_bias(reinterpret_cast<const uint8_t*>(bias.data()), 48);
+  auto tensors = file.tensors();
+  tensors.push_back({"layers.1.q_bias", "F32", {3, 4}, of_bias});
+  EXPECT_FALSE(survives(data::safetensors_bytes(tensors, file.metadata())));
+  tensors.push_back({"layers.1.k_bias", "F32", {3, 4}, of_bias});
+  EXPECT_TRUE(survives(data::safetensors_bytes(tensors, file.metadata())));
+}
+
+TEST(HostileModel, WithAStateBeyondAllMemoryIsRefused) {
+  Plan plan = small_plan();
+  EXPECT_EQ(refusal(plan), "(nothing was refused)");
+  plan.heads = 1, plan.key_dim = plan.value_dim = 1 << 20;
+  for (OneTokenLayer& layer : plan.one.layers) layer.place.width = plan.key_dim;
+  EXPECT_EQ(refusal(plan), "hostile: expected in plan: states of at most 4 GB");
+}
+
 TEST(HostileModel, RefusesAPlanThatIsNone) {
   const LineVector<uint8_t> bytes = small_model_bytes();
   const data::Safetensors file("m", bytes);

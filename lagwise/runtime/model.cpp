@@ -46,8 +46,7 @@ Model::Model(const std::string& name, data::Safetensors tensors)
       plan_(plan_of(name, tensors_)),
       weights_(read_weights(name, tensors_, plan_)),
       layout_(plan_),
-      weight_bytes_(bytes_of(weights_)),
-      most_positions_(runtime::most_positions(plan_)) {
+      weight_bytes_(bytes_of(weights_)) {
   fingerprint_ =
       data::fnv1a(data::bytes_of(text("fingerprint") + tensors_.metadata().at("plan")));
   for (const OneTokenLayer& layer : plan_.one.layers) kinds_.emplace_back(plan_, layer);
@@ -83,7 +82,7 @@ bool Model::can_take(const State& state, std::span<const int64_t> tokens) const 
   const auto in_vocabulary = [&](int64_t token) {
     return token >= 0 && token < plan_.vocabulary;
   };
-  return state.position() + static_cast<int64_t>(tokens.size()) <= most_positions_ &&
+  return static_cast<int64_t>(tokens.size()) <= most_positions() - state.position() &&
          std::all_of(tokens.begin(), tokens.end(), in_vocabulary);
 }
 

@@ -54,7 +54,7 @@ class Model {
   /// Of the file, by key: what its tokens stand for, where it came from; "": none.
   std::string text(const std::string& key) const;
   size_t weight_bytes() const { return weight_bytes_; }  ///< that a token reads
-  int64_t most_positions() const { return most_positions_; }
+  int64_t most_positions() const { return layout_.most_positions(); }
 
   int threads() const { return pool_->threads(); }
   void set_threads(int threads);  ///< nobody may be using the model
@@ -84,7 +84,6 @@ class Model {
   StateLayout layout_;
   uint64_t fingerprint_ = 0;
   size_t weight_bytes_ = 0;
-  int64_t most_positions_ = 0;
   std::unique_ptr<ThreadPool> pool_;
 
   std::unique_ptr<Workspace> take_workspace() const;

@@ -8,6 +8,7 @@
 
 #include "lagwise/core/errors.h"
 #include "lagwise/core/testing.h"
+#include "lagwise/data/formats/fnv1a.h"
 #include "lagwise/data/testing_files.h"
 #include "lagwise/runtime/state_file.h"
 #include "lagwise/runtime/testing_model.h"
@@ -168,6 +169,32 @@ TEST(RuntimeState, RefusesDamageAndOtherModels) {
   put(folder / "s", whole);
   EXPECT_THROW(load_state(folder / "s", *other), DataError);
   EXPECT_THROW(load_state(folder / "none", *model), DataError);
+}
+
+/// Whoever can write a state can also write its hash.
+TEST(RuntimeState, RefusesPlacesAndTokensThatAreNone) {
+  constexpr size_t kPosition = 16 + 8, kTokens = 16 + 64;  // after the magic
+  const auto bytes = small_model_bytes();
+  const auto model = Model::open("m", bytes);
+  const auto state = model->start();
+  model->prefill(*state, kText);
+  const auto forged = [&]<class T>(size_t at, T value) {
+    std::string text = state->saved();
+    text.resize(text.size() - 8);
+    text.replace(at, sizeof value, reinterpret_cast<const char*>(&value), sizeof value);
+    const uint64_t hash = data::fnv1a(data::bytes_of(text));
+    text.append(reinterpret_cast<const char*>(&hash), sizeof hash);
+    return State::from_saved("f", text, model->layout(), model->fingerprint());
+  };
+  EXPECT_EQ(forged(kPosition, int64_t{7})->position(), 7);
+  EXPECT_NO_THROW(forged(kTokens, int32_t{20}));
+  EXPECT_THROW(forged(kPosition, int64_t{-1}), DataError);
+  EXPECT_THROW(forged(kPosition, INT64_MAX), DataError);
+  EXPECT_THROW(forged(kPosition, model->most_positions() + 1), DataError);
+  EXPECT_THROW(forged(kTokens, int32_t{21}), DataError);
+  EXPECT_THROW(forged(kTokens, int32_t{-1}), DataError);
+  const auto last = forged(kPosition, model->most_positions());
+  EXPECT_FALSE(model->can_take(*last, kText));
 }
 
 }  // namespace

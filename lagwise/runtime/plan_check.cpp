@@ -11,6 +11,9 @@ namespace {
 
 constexpr int64_t kMostWidth = int64_t{1} << 24;  // of any row: products stay in range
 constexpr int64_t kMostBins = 65536;  // of a fold, which has no numbers for each
+// A state grows with the product of two widths, of which the file holds but the sum: some
+// megabytes of file could ask for terabytes.
+constexpr double kMostStateFloats = 1 << 30;
 
 class Checker {
  public:
@@ -25,6 +28,7 @@ class Checker {
     require(plan_.norm == "rms" || plan_.norm == "layer", "a norm rms or layer");
     require(plan_.norm_eps > 0, "norm_eps > 0");
     require(!plan_.one.layers.empty(), "at least one layer");
+    double state_floats = 0;
     for (size_t i = 0; i < plan_.one.inputs.size(); ++i) {
       at_ = "inputs." + std::to_string(i);
       input(plan_.one.inputs[i]);
@@ -34,7 +38,11 @@ class Checker {
       settings(plan_.one.layers[i]);
       place(plan_.one.layers[i]);
       memory(plan_.one.layers[i]);
+      state_floats += static_cast<double>(plan_.value_columns()) *
+                      static_cast<double>(widths_of(plan_, plan_.one.layers[i]).state);
     }
+    at_ = "plan";
+    require(state_floats <= kMostStateFloats, "states of at most 4 GB");
   }
 
  private:
@@ -144,6 +152,7 @@ class Checker {
     sized("norm_gain", m.norm_gain, plan_.value_columns());
     sized("q_bias", m.q_bias, plan_.query_columns());
     sized("k_bias", m.k_bias, plan_.query_columns());
+    require(m.q_bias.empty() == m.k_bias.empty(), "q_bias and k_bias, or neither");
     require(layer.place.log_fade.size() <= plan_.heads || w.norm <= w.state,
             "a factor for every channel of the denominator");
     require(!m.rewrites || !m.divides, "nothing divided where keys are replaced");

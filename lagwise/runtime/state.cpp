@@ -27,7 +27,8 @@ StateLayout::StateLayout(const Plan& plan)
       values_(plan.value_dim),
       vocabulary_(plan.vocabulary),
       logits_(kRecentTokens),
-      size_(kRecentTokens + round_up(plan.vocabulary)) {
+      size_(kRecentTokens + round_up(plan.vocabulary)),
+      most_positions_(runtime::most_positions(plan)) {
   for (const OneTokenLayer& layer : plan.one.layers) {
     const LayerWidths w = widths_of(plan, layer);
     const int64_t rows = std::max<int64_t>(0, layer.memory.convolution - 1);
@@ -89,11 +90,9 @@ std::string State::saved() const {
   return text += text_at(&hash, sizeof hash);
 }
 
-std::unique_ptr<State> State::from_saved(const std::string& file,
-                                         const std::string& bytes,
+std::unique_ptr<State> State::from_saved(const std::string& file, std::string_view text,
                                          const StateLayout& layout,
                                          uint64_t fingerprint) {
-  const std::string_view text = bytes;
   uint64_t hash = 0;
   if (!text.starts_with(kMagic))
     throw DataError(file, 0, "a state as lagwise saves it");
@@ -103,14 +102,21 @@ std::unique_ptr<State> State::from_saved(const std::string& file,
   std::memcpy(&hash, text.data() + body.size(), sizeof hash);
   if (hash != data::fnv1a(data::bytes_of(body)))
     throw DataError(file, -1, "a whole state; its checksum says it is damaged");
-  auto state = std::make_unique<State>(layout, fingerprint);
   Header header{};
   std::memcpy(&header, text.data() + kMagic.size(), sizeof header);
   if (header.fingerprint != fingerprint ||
-      body.size() != kMagic.size() + state->bytes())
+      body.size() != kMagic.size() + state_bytes(layout))
     throw DataError(file, -1, "a state of this model, got one of another");
-  if (header.position < 0) throw DataError(file, -1, "a position from 0 on");
+  if (header.position < 0 || header.position > layout.most_positions())
+    throw DataError(file, -1,
+                    "a position from 0 to " + std::to_string(layout.most_positions()));
+  auto state = std::make_unique<State>(layout, fingerprint);
   std::memcpy(state->memory_.get(), text.data() + kMagic.size(), state->bytes());
+  std::vector<int64_t> tokens;
+  state->recent_tokens(StateLayout::kRecentTokens, tokens);
+  for (const int64_t token : tokens)
+    if (token < 0 || token >= layout.vocabulary())
+      throw DataError(file, -1, "tokens of the vocabulary");
   return state;
 }
 

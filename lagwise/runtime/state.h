@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lagwise/runtime/plan.h"
@@ -32,12 +33,13 @@ class StateLayout {
   int64_t vocabulary() const { return vocabulary_; }
   const Layer& layer(size_t index) const { return layers_[index]; }
   int64_t size() const { return size_; }
+  int64_t most_positions() const { return most_positions_; }
 
   /// Where the running maximum m of each head stands, which begins at -inf.
   std::vector<int64_t> maxima() const;
 
  private:
-  int64_t heads_, values_, vocabulary_, logits_, size_;
+  int64_t heads_, values_, vocabulary_, logits_, size_, most_positions_;
   std::vector<Layer> layers_;
 };
 
@@ -69,10 +71,11 @@ class State {
   void recent_tokens(int64_t count, std::vector<int64_t>& to) const;
 
   /// What a file holds, and a state from it. DataError: the file is damaged, or of
-  /// another model.
+  /// another model. Its hash is no secret, so a file may lie on purpose: what places and
+  /// tokens it names are checked too, its numbers may be any.
   std::string saved() const;
   static std::unique_ptr<State> from_saved(const std::string& file,
-                                           const std::string& bytes,
+                                           std::string_view text,
                                            const StateLayout& layout,
                                            uint64_t fingerprint);
 

@@ -12,8 +12,8 @@ void save_state(const std::string& file, const State& state) {
 
 std::unique_ptr<State> load_state(const std::string& file, const Model& model) {
   const data::MappedFile mapped(file);
-  return State::from_saved(file, std::string(data::text_of(mapped.bytes())),
-                           model.layout(), model.fingerprint());
+  return State::from_saved(file, data::text_of(mapped.bytes()), model.layout(),
+                           model.fingerprint());
 }
 
 }  // namespace lagwise::runtime

@@ -1,17 +1,12 @@
 #include "lagwise/train/memory_needed.h"
 
-#include <unistd.h>
-
 #include <cmath>
 #include <stdexcept>
 
+#include "lagwise/core/usable_memory.h"
+
 namespace lagwise {
 namespace {
-
-double machine_bytes() {
-  return static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
-         static_cast<double>(sysconf(_SC_PAGE_SIZE));
-}
 
 std::string gigabytes(double bytes) {
   return std::to_string(static_cast<int64_t>(std::ceil(bytes / 1e9))) + " GB";
@@ -19,8 +14,7 @@ std::string gigabytes(double bytes) {
 
 }  // namespace
 
-double least_bytes(const Recipe& recipe, const ModelConfig& model) {
-  constexpr double kNumber = sizeof(float);
+double least_parameters(const ModelConfig& model) {
   const auto dim = static_cast<double>(model.dim);
   const double inner =
       model.feed_forward > 0 ? static_cast<double>(model.feed_forward) : 4 * dim;
@@ -29,18 +23,23 @@ double least_bytes(const Recipe& recipe, const ModelConfig& model) {
       static_cast<double>(model.key_width()) + static_cast<double>(model.value_width());
   const double block = 2 * dim * heads * head_rows + 2 * dim * inner;
   const auto names = static_cast<double>(model.patch > 1 ? 0 : model.vocabulary);
-  const double parameters = names * dim + static_cast<double>(model.layers) * block;
+  return names * dim + static_cast<double>(model.layers) * block;
+}
+
+double least_bytes(const Recipe& recipe, const ModelConfig& model) {
+  constexpr double kNumber = sizeof(float);
   // Leaves are computed one after another, and a group of processes shares the columns.
   const double rows = static_cast<double>(recipe.train.batch) /
                       static_cast<double>(recipe.train.leaves) *
                       static_cast<double>(model.length) /
                       static_cast<double>(recipe.train.sequence_ranks) *
                       static_cast<double>(model.layers);
-  return kNumber * (4 * parameters + rows * dim);
+  return kNumber *
+         (4 * least_parameters(model) + rows * static_cast<double>(model.dim));
 }
 
 void check_memory(const Recipe& recipe, const ModelConfig& model) {
-  const double needed = least_bytes(recipe, model), there = machine_bytes();
+  const double needed = least_bytes(recipe, model), there = usable_memory();
   if (there <= 0 || needed <= there) return;
   const auto named = [](const char* key, int64_t value) {
     return std::string(key) + " = " + std::to_string(value);

@@ -4,6 +4,9 @@
 
 namespace lagwise {
 
+/// A bound from below on the parameters of a model.
+double least_parameters(const ModelConfig& model);
+
 /// A bound from below on the bytes training takes: parameters with gradients and two
 /// moments each, and one row for each token and layer of a micro-step.
 double least_bytes(const Recipe& recipe, const ModelConfig& model);

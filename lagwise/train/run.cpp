@@ -5,8 +5,10 @@
 #include <stdexcept>
 
 #include "lagwise/core/errors.h"
+#include "lagwise/core/usable_memory.h"
 #include "lagwise/models/model.h"
 #include "lagwise/train/checkpoint.h"
+#include "lagwise/train/memory_needed.h"
 #include "lagwise/train/run_folder.h"
 
 namespace lagwise {
@@ -50,6 +52,11 @@ TrainerState load(const Checkpoints& checkpoints, int64_t newest, Which which,
   if (which == Which::best && state.best && state.best->step != state.step)
     state = checkpoints.read_state(state.best->step);
   const std::string file = run_file(checkpoints.folder(state.step), "state.json");
+  const double bytes = 4 * least_parameters(state.model);
+  if (bytes > usable_memory())
+    throw DataError(file, -1,
+                    "a model that fits into memory, got one of at least " +
+                        std::to_string(static_cast<int64_t>(bytes / 1e9)) + " GB");
   try {
     run.recipe = parse_kept_recipe(file, state.recipe);
     run.model = make_model(state.model);

@@ -80,7 +80,7 @@ TEST_F(OpenedRun, NamesTheFileOfADamagedState) {
   fs::remove_all(fs::path(file(best, "state.json")).parent_path());
   auto state = nlohmann::json::parse(contents(file(6, "state.json")));
   for (const char* key : {"fnv1a", "best"}) state.erase(key);
-  const auto refused = [&](const std::string& key, const std::string& value) {
+  const auto refused = [&](const std::string& key, const nlohmann::json& value) {
     auto other = state;
     other[nlohmann::json::json_pointer(key)] = value;
     put(file(6, "state.json"), other.dump());
@@ -90,6 +90,11 @@ TEST_F(OpenedRun, NamesTheFileOfADamagedState) {
               AllOf(StartsWith(file(6, "state.json")), HasSubstr("train.stepz")));
   EXPECT_THAT(refused("/model/encoding", "roqe"), StartsWith(file(6, "state.json")));
   EXPECT_THAT(refused("/words", "none"), StartsWith(file(6, "state.json")));
+  EXPECT_THAT(refused("/model/vocabulary", -3), HasSubstr("'model.vocabulary'"));
+  EXPECT_THAT(refused("/model/grid", {int64_t{1} << 40}), HasSubstr("'model.grid'"));
+  // Refused before anything of that size is made.
+  EXPECT_THAT(refused("/model/dim", 100'000'000), HasSubstr("that fits into memory"));
+  EXPECT_THAT(refused("/model/layers", 1'000'000'000), HasSubstr("fits into memory"));
 }
 
 }  // namespace

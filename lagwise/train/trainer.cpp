@@ -14,6 +14,7 @@
 #include "lagwise/core/errors.h"
 #include "lagwise/core/machine.h"
 #include "lagwise/data/formats/fnv1a.h"
+#include "lagwise/data/formats/mapped_places.h"
 #include "lagwise/dist/lost_peer.h"
 #include "lagwise/models/model.h"
 #include "lagwise/train/arithmetic.h"
@@ -349,6 +350,11 @@ void Trainer::save(TrainListener& listener) {
     throw std::runtime_error(std::string(error.what()) + "; " + kept);
   }
   listener.saved(state_.step, checkpoints_.folder(state_.step));
+  for (const std::string& file : data::MappedPlaces::changed())
+    if (changed_.insert(file).second)
+      listener.noted(file +
+                     " was written to while it is trained on: the run no longer "
+                     "is what the data and the recipe make of it");
 }
 
 /// All but the newest and the best go.

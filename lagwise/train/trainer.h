@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -115,6 +116,7 @@ class Trainer {
   int64_t saved_ = -1;  // the step of the newest checkpoint; -1: none
   std::vector<std::string> passed_over_;  // what is wrong with newer checkpoints
   std::string arithmetic_change_;         // since the checkpoint, for people
+  std::set<std::string> changed_;         // files of the data, of which that was said
 };
 
 }  // namespace lagwise

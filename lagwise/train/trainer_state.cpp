@@ -1,6 +1,7 @@
 #include "lagwise/train/trainer_state.h"
 
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "lagwise/core/errors.h"
 #include "lagwise/data/formats/fnv1a.h"
@@ -93,8 +94,14 @@ ModelConfig read_model(const Reader& in) {
     const std::string key = kept_key(field);
     const auto found = in.json().find(key);
     if (found == in.json().end() && key == "geometry") continue;  // an older run: auto
-    if (found == in.json().end() || !field.set_kept(recipe, value_of(*found)))
-      in.refuse("model." + key);
+    const auto fits = [&] {
+      try {
+        return field.set_kept(recipe, value_of(*found));
+      } catch (const std::invalid_argument&) {  // an encoding that is none
+        return false;
+      }
+    };
+    if (found == in.json().end() || !fits()) in.refuse("model." + key);
   }
   ModelConfig& config = recipe.model;
   in.take("model", config.model);
@@ -104,6 +111,12 @@ ModelConfig read_model(const Reader& in) {
   in.take("grid", config.grid);
   in.take("patch", config.patch);
   in.take("seed", config.seed);
+  const auto check = [&](const char* key, int64_t size) {
+    if (size < 0 || size > INT32_MAX) in.refuse(std::string(kModel) + key);
+  };
+  check("vocabulary", config.vocabulary), check("classes", config.classes);
+  check("length", config.length), check("patch", config.patch);
+  for (const int64_t size : config.grid) check("grid", size);
   return config;
 }
 

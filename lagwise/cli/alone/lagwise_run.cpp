@@ -5,6 +5,9 @@
 //
 // Tokens that are bytes are printed as text, all others as numbers.
 
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,7 +18,7 @@
 
 namespace {
 
-constexpr int kUsage = 2, kData = 3;
+constexpr int kOther = 1, kUsage = 2, kData = 3, kDiverged = 4;
 constexpr int64_t kBytes = 256;
 
 constexpr const char* kHelp =
@@ -113,9 +116,21 @@ void print_token(int64_t token, bool text) {
   std::fflush(stdout);
 }
 
+/// The model's file is read page by page: whoever cuts it short meanwhile takes them
+/// away. Only what a handler of signals may call.
+void end_of_pages(int) {
+  constexpr char kLine[] =
+      "lagwise-run: the file was cut short while it was read, or the disk no longer "
+      "gives it\n";
+  const ssize_t ignored = write(STDERR_FILENO, kLine, sizeof kLine - 1);
+  static_cast<void>(ignored);
+  _exit(kData);
+}
+
 }  // namespace
 
 int main(int count, char** words) {
+  std::signal(SIGBUS, end_of_pages);
   const Options options = read_options(count, words);
   char why[512] = "";
   lagwise_model* const model = lagwise_open(options.file.c_str(), why, sizeof why);
@@ -125,17 +140,20 @@ int main(int count, char** words) {
                     std::strstr(lagwise_words(model), "\"words\":[]") != nullptr;
   const std::vector<int64_t> prompt = prompt_tokens(options.prompt, text);
   lagwise_state* const state = lagwise_start(model);
+  if (state == nullptr) fail(kOther, "out of memory");
   if (lagwise_prefill(model, state, prompt.data(), prompt.size()) != 0)
     fail(kUsage, "--prompt: expected tokens from 0 to " +
                      std::to_string(lagwise_vocabulary(model) - 1) +
                      ", no more than the model has positions");
   for (int64_t i = 0; i < options.length; ++i) {
     const int64_t token = lagwise_draw(model, state, &options.sampling);
-    if (token < 0) break;
+    if (token < 0) fail(kDiverged, "the model gives no numbers: a logit is NaN");
     print_token(token, text);
     if (lagwise_step(model, state, token) != 0) break;
   }
   std::putchar('\n');
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    fail(kOther, "cannot write the output");
   lagwise_end(state);
   lagwise_close(model);
 }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "lagwise/core/errors.h"
+#include "lagwise/data/formats/mapped_places.h"
 
 namespace lagwise::data {
 namespace {
@@ -39,6 +40,7 @@ MappedFile::MappedFile(const std::string& file) : name_(file) {
   void* const memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, opened, 0);
   if (memory == MAP_FAILED) refuse(file);
   bytes_ = {static_cast<const uint8_t*>(memory), size};
+  MappedPlaces::add(file, bytes_, status);
 }
 
 void MappedFile::will_read(size_t first, size_t count) const {
@@ -50,7 +52,9 @@ void MappedFile::will_read(size_t first, size_t count) const {
 }
 
 MappedFile::~MappedFile() {
-  if (!bytes_.empty()) munmap(const_cast<uint8_t*>(bytes_.data()), bytes_.size());
+  if (bytes_.empty()) return;
+  MappedPlaces::remove(bytes_);
+  munmap(const_cast<uint8_t*>(bytes_.data()), bytes_.size());
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept

@@ -9,8 +9,10 @@ namespace lagwise::data {
 /// A file as memory, read page by page when it is looked at. Throws DataError when
 /// the file is missing, unreadable, or no regular file.
 ///
-/// Whoever shortens the file meanwhile takes the pages away (SIGBUS): files are
-/// replaced whole (data/formats/atomic_file.h), which leaves those already open as they were.
+/// Whoever shortens the file meanwhile takes the pages away (SIGBUS): files are replaced
+/// whole (data/formats/atomic_file.h), which leaves those already open as they were.
+/// Where a program gets the signal all the same, data/formats/mapped_places.h knows of
+/// which file.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& file);

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "lagwise/data/formats/atomic_file.h"
+#include "lagwise/data/formats/mapped_places.h"
 #include "lagwise/data/testing_files.h"
 
 namespace lagwise::data {
@@ -36,6 +38,46 @@ TEST(MappedFile, RefusesWhatIsNoFile) {
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
   EXPECT_THAT(data_error([&] { MappedFile(folder / "pipe"); }),
               HasSubstr("expected a regular file"));
+}
+
+TEST(MappedPlaces, KnowsWhichFileStandsWhere) {
+  const TempFolder folder;
+  put(folder / "a", "hello"), put(folder / "b", "there");
+  const MappedFile a(folder / "a");
+  const uint8_t* gone = nullptr;
+  {
+    const MappedFile b(folder / "b");
+    gone = b.bytes().data();
+    EXPECT_EQ(MappedPlaces::name_at(gone + 4), folder / "b");
+    EXPECT_EQ(MappedPlaces::name_at(gone + 5), nullptr);
+  }
+  EXPECT_EQ(MappedPlaces::name_at(gone), nullptr);
+  EXPECT_EQ(MappedPlaces::name_at(a.bytes().data()), folder / "a");
+  EXPECT_EQ(MappedPlaces::name_at(&gone), nullptr);
+}
+
+TEST(MappedPlaces, TellsAFileWrittenToFromOneReplaced) {
+  const TempFolder folder;
+  put(folder / "a", "hello"), put(folder / "b", "there");
+  const MappedFile a(folder / "a"), b(folder / "b");
+  EXPECT_TRUE(MappedPlaces::changed().empty());
+  replace_file(folder / "b", "other");
+  EXPECT_TRUE(MappedPlaces::changed().empty());
+  EXPECT_EQ(text_of(b.bytes()), "there");
+  put(folder / "a", "hello and more");
+  EXPECT_EQ(MappedPlaces::changed(), std::vector<std::string>{folder / "a"});
+}
+
+TEST(MappedPlaces, ForgetsTheFilesBeyondItsPlacesAndNoOthers) {
+  const TempFolder folder;
+  put(folder / "a", "hello");
+  std::vector<MappedFile> many;
+  for (int i = 0; i < 100; ++i) many.emplace_back(folder / "a");
+  EXPECT_EQ(MappedPlaces::name_at(many.front().bytes().data()), folder / "a");
+  EXPECT_EQ(MappedPlaces::name_at(many.back().bytes().data()), nullptr);
+  many.clear();
+  const MappedFile again(folder / "a");
+  EXPECT_EQ(MappedPlaces::name_at(again.bytes().data()), folder / "a");
 }
 
 }  // namespace

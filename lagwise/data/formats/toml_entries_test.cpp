@@ -74,8 +74,18 @@ TEST(TomlEntries, HaveLettersBeyondAsciiInQuotesAndCommentsAlone) {
               "comments");
 }
 
+/// Debian's parser, left alone with these, looks at letters inside of quotes behind what it
+/// does not understand, and does what it calls unreachable.
+TEST(TomlEntries, RefuseWhatIsNoValueWhateverStandsBehindIt) {
+  for (const char* text :
+       {"a = 792\x01 'two \u027f'", "a = 1-> \"\u027f\"", "a = 5-\"\u00b5\" # \u0301"})
+    EXPECT_THAT(data_error([&] { read(text); }),
+                ::testing::StartsWith("a.toml, line 1: expected TOML: "));
+}
+
 TEST(TomlEntries, GiveTextBackAsItWasWritten) {
-  for (const std::string text : {"", "plain", "\"quoted\" \\ \n\t\x7f", "ünï"}) {
+  for (const std::string text : {"", "plain", "\"quoted\" \\ \n\t\x7f", "ünï",
+                                 "zz41 \u00fc z", "\u1680\u2003\U0001f3b5"}) {
     const auto entries = read("a = " + toml_text(text));
     ASSERT_EQ(entries.size(), 1u);
     EXPECT_EQ(std::get<std::string>(entries[0].value), text);

@@ -122,6 +122,17 @@ TEST(BytePairs, DoNotDependOnHowMuchIsTakenAtOnce) {
   EXPECT_EQ(decoded(pairs, whole), text);
 }
 
+TEST(BytePairs, TakeTheLongestOfTheAddedTokensAtAPlace) {
+  BytePairs::Plan plan = plan_of({});
+  for (const char* text : {"<x>", "<x", "<x>>"}) {
+    plan.added.push_back({static_cast<int32_t>(plan.tokens.size()), text, true});
+    plan.tokens.push_back(text);
+  }
+  const BytePairs pairs(plan);
+  EXPECT_EQ(pairs.encode("a<x>b"), (Ids{'a', 256, 'b'}));
+  EXPECT_EQ(pairs.encode("<x>><xb<x>"), (Ids{258, 257, 'b', 256}));
+}
+
 TEST(BytePairs, TakeAWholePieceWhereToldTo) {
   BytePairs::Plan plan = plan_of({{"a", "b"}});
   plan.tokens.push_back("abc");

@@ -1,0 +1,107 @@
+#!/usr/bin/python3
+"""Runs the fuzz targets of build/fuzz, and keeps an account of what was run.
+
+  tools/fuzz.py                      every target for a minute
+  tools/fuzz.py --seconds 3600 smf   one of them for an hour
+  tools/fuzz.py --table              what was run so far: seconds, executions, faults
+
+A fault is an input that crashes a target, trips a sanitizer, takes more than 10 seconds or
+more than 2 GB. It is kept in build/fuzz/faults and its report in build/fuzz/logs; the other
+targets go on. Interesting inputs are kept in build/fuzz/found, from which the next run
+starts, beside the seeds in fuzz/corpus.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build" / "fuzz"
+ACCOUNT = BUILD / "account.jsonl"
+EXECUTIONS = re.compile(r"stat::number_of_executed_units:\s*(\d+)")
+
+
+def targets():
+    return sorted(path.stem for path in (ROOT / "fuzz").glob("*.cpp"))
+
+
+def is_fault(name, since):
+    """Whether what ended a target does so again: on a busy machine an input may have taken
+    long only because nothing was computed."""
+    kept = [path for path in (BUILD / "faults").glob(f"{name}-*") if path.stat().st_mtime >= since]
+    found = False
+    for path in kept:
+        again = subprocess.run([BUILD / f"fuzz_{name}", "-timeout=10", path],
+                               capture_output=True)
+        if again.returncode == 0 and path.name.startswith(f"{name}-timeout"):
+            path.unlink()
+        else:
+            found = True
+    return found or not kept
+
+
+def run(name, seconds):
+    """One target; its line of the account."""
+    for folder in ("found/" + name, "faults", "logs"):
+        (BUILD / folder).mkdir(parents=True, exist_ok=True)
+    log = BUILD / "logs" / f"{name}.log"
+    begun = time.time()
+    with log.open("w") as out:
+        code = subprocess.run(
+            [BUILD / f"fuzz_{name}", f"-max_total_time={seconds}", "-print_final_stats=1",
+             "-timeout=10", f"-artifact_prefix={BUILD}/faults/{name}-",
+             BUILD / "found" / name, ROOT / "fuzz" / "corpus" / name],
+            stdout=out, stderr=subprocess.STDOUT).returncode
+    if code and not is_fault(name, begun):
+        code = 0
+    executed = EXECUTIONS.findall(log.read_text(errors="replace"))
+    line = {"target": name, "seconds": round(time.time() - begun),
+            "executions": int(executed[-1]) if executed else 0, "faults": int(code != 0)}
+    with ACCOUNT.open("a") as account:
+        account.write(json.dumps(line) + "\n")
+    print(f"{name}: {line['executions']} executions in {line['seconds']} s"
+          + (f", A FAULT: see {log}" if code else ""), flush=True)
+    return line
+
+
+def table(lines):
+    """The account as a table, one row for each target."""
+    rows = []
+    for name in targets():
+        own = [x for x in lines if x["target"] == name]
+        rows.append([name] + [sum(x[key] for x in own)
+                              for key in ("seconds", "executions", "faults")])
+    rows.append(["all"] + [sum(row[i] for row in rows) for i in (1, 2, 3)])
+    text = ["| target | seconds | executions | faults |", "|---|---|---|---|"]
+    return "\n".join(text + ["| " + " | ".join(map(str, row)) + " |" for row in rows])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("targets", nargs="*", help="of fuzz/; all if none is named")
+    parser.add_argument("--seconds", type=int, default=60, help="for each target")
+    parser.add_argument("--jobs", type=int, default=1, help="targets at a time")
+    parser.add_argument("--table", action="store_true", help="only print the account")
+    options = parser.parse_args()
+    unknown = set(options.targets) - set(targets())
+    if unknown:
+        parser.error(f"no such target: {', '.join(sorted(unknown))}; there are "
+                     + ", ".join(targets()))
+    if options.table:
+        lines = ACCOUNT.read_text().splitlines() if ACCOUNT.exists() else []
+        print(table([json.loads(line) for line in lines]))
+        return 0
+    with ThreadPoolExecutor(options.jobs) as pool:
+        lines = list(pool.map(lambda name: run(name, options.seconds),
+                              options.targets or targets()))
+    print(table(lines))
+    return 1 if any(line["faults"] for line in lines) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
