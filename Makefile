@@ -116,10 +116,11 @@ format:  ## rewrite the sources in house format
 .PHONY: tidy
 tidy:  ## clang-tidy on the files changed since the last commit
 	@tools/setup build test tidy
-	@test -f $(BUILD)/build.ninja || $(CONFIGURE)
+	@mkdir -p build
+	@cmake --preset tidy > build/tidy.log
 	@{ git diff --name-only --diff-filter=d HEAD -- '*.cpp'; \
 	   git ls-files --others --exclude-standard -- '*.cpp'; } | sort -u | \
-	   xargs -r clang-tidy-14 --quiet -p $(BUILD)
+	   xargs -r clang-tidy-14 --quiet -p build/tidy
 
 .PHONY: clean
 clean:  ## remove build/

@@ -31,6 +31,7 @@ class Child {
     if (process_ == 0) {
       dup2(ends[1], STDOUT_FILENO);
       dup2(ends[1], STDERR_FILENO);
+      signal(SIGHUP, SIG_DFL);  // whoever tests with nohup ignores it
       if (most_bytes > 0) {
         const rlimit limit{most_bytes, most_bytes};
         setrlimit(RLIMIT_FSIZE, &limit);

@@ -9,6 +9,7 @@ namespace {
 
 TEST(StopSignal, TurnsASignalIntoAQuestion) {
   const auto before = std::signal(SIGPIPE, SIG_DFL);
+  const auto hang_up = std::signal(SIGHUP, SIG_DFL);  // nohup ignores it
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
     const StopSignal listening(true);
     EXPECT_NO_THROW(StopSignal::check("stopped"));
@@ -16,6 +17,7 @@ TEST(StopSignal, TurnsASignalIntoAQuestion) {
     EXPECT_TRUE(StopSignal::asked());
     EXPECT_THROW(StopSignal::check("stopped"), Interrupted);
   }
+  std::signal(SIGHUP, hang_up);
   EXPECT_NE(std::signal(SIGPIPE, before), SIG_DFL);  // the pipe is still broken
 }
 

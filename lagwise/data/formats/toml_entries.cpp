@@ -126,8 +126,9 @@ class Flattener {
   void table(const toml::table& table, const std::string& path, int depth) {
     if (depth > kMostTables) refuse(file_, line_of(table), "fewer tables in tables");
     for (const auto& [key, node] : table) {
-      const std::string own = text_.back(key.str());
-      const std::string name = path.empty() ? own : path + "." + own;
+      std::string name = path;
+      if (!path.empty()) name += '.';
+      name += text_.back(key.str());
       if (const toml::table* inner = node.as_table())
         this->table(*inner, name, depth + 1);
       else
