@@ -30,7 +30,7 @@ TEST(TokensReach, IsNotMovedByNotesThatSoundOn) {
 TEST(TokensReach, IsWhereGroovesEnd) {
   const auto scheme = make_token_scheme("groove");
   const std::vector<int32_t> ids = scheme->encode(Grooves().song(1)).ids;
-  for (const size_t count : {40, 200, 900}) {
+  for (const size_t count : {size_t{40}, size_t{200}, size_t{900}}) {
     const auto some = std::span(ids).first(count);
     EXPECT_EQ(tokens_reach(*scheme, some), scheme->decode(some).end);
   }
