@@ -18,7 +18,7 @@ from run_bits import SmallRun, finish, run, start, steps_done
 
 PROGRAM = os.path.abspath(sys.argv[1])
 ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 3
-COSTS = ("train_tokens_per_second", "decode_tokens_per_second", "peak_bytes")
+COSTS = ("train_seconds", "train_tokens_per_second", "decode_tokens_per_second", "peak_bytes")
 CODES = {signal.SIGKILL: 5, signal.SIGSTOP: 5, signal.SIGTERM: 130}
 
 
