@@ -106,9 +106,9 @@ def is_green(binary, options):
         command.append(f"--gtest_filter={options.filter}")
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace",
-                              timeout=300)
+                              timeout=900)
     except subprocess.TimeoutExpired:
-        return False, "took more than 5 minutes"
+        return False, "took more than 15 minutes"
     failed = [x for x in done.stdout.splitlines() if x.startswith("[  FAILED  ]")]
     reason = failed[0][13:] if failed else f"ended with {done.returncode}"
     return done.returncode == 0, reason.split(", where")[0]
