@@ -21,7 +21,7 @@ build:  ## build/release/lagwise, lagwise-bench and their libraries
 	@$(STAGE) build cmake --build $(BUILD) --target lagwise_program lagwise_bench_program lagwise_kernels lagwise_runtime lagwise_runtime_static lagwise_run
 
 .PHONY: demo
-demo:  ## five encodings learn to play, and play on far beyond what they learned: out/demo
+demo:  ## five models learn to play, and play on far beyond what they learned: out/demo
 	@echo "A fresh machine needs about 10 minutes for packages and build, then 2 to 8 to train."
 	@$(STAGE) packages tools/setup build
 	@test -f $(BUILD)/build.ninja || $(CONFIGURE) -DLAGWISE_SIMD=native
