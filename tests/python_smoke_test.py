@@ -243,6 +243,10 @@ class PrivateOperators(unittest.TestCase):
         for given in ((small, inverse), (y, small)):
             self.refused(lambda: ops._rms_norm_backward(
                 given[0], [True, True], given[1], x, torch.ones(4), 1e-5))
+        rows, taps = x[0], torch.randn(4, 4)
+        for dy, before in ((small, None), (rows, small)):
+            self.refused(lambda: ops._short_convolution_backward(
+                dy, [True] * 3, rows, taps, before))
         bias = torch.randn(1, 127)
         out, sums = ops._toeplitz_linear(x, x, x, bias, 1e-6)
         for given in ((small, out, sums), (x, small, sums), (x, out, small)):

@@ -28,9 +28,6 @@ class ShortConvolution : public torch::nn::Module {
                     const at::Tensor& lengths) const;
 
  private:
-  at::Tensor after(const at::Tensor& recent, const at::Tensor& x) const;
-  at::Tensor convolve(const at::Tensor& rows) const;
-
   at::Tensor taps_;
 };
 

@@ -151,6 +151,9 @@ def favor_directions(
 def rms_norm(x: Tensor, gain: Tensor, eps: float = 1e-5) -> Tensor:
     """x / sqrt(mean x^2 + eps) over the last axis, times a gain [C] or [G, C]."""
 
+def short_convolution(x: Tensor, taps: Tensor, before: Tensor | None = None) -> Tensor:
+    """Each row of x [B, N, W] with the K - 1 before it, weighed by taps [K, W]."""
+
 def rotation_table(
     positions: Tensor,
     frequency: Tensor,

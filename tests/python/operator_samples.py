@@ -135,6 +135,10 @@ def _differentiable(r):
     yield Sample("rms_norm", (r.learned(3, 2, D), r.learned(2, D)), label="groups")
     yield Sample("_rms_norm", (r.learned(3, D).t().contiguous().t().detach().requires_grad_(),
                                r.learned(D), 0.1))
+    rows, taps = r.learned(B, N, D), r.learned(3, D)
+    yield Sample("short_convolution", (rows, taps))
+    yield Sample("short_convolution", (r.fixed(B, D, N).transpose(1, 2).requires_grad_(), taps,
+                                       r.learned(B, 2, D)), label="before")
     positions = torch.arange(N, dtype=torch.double).reshape(1, N, 1)
     yield Sample("rotation_table", (positions, r.learned(H, D // 2), 1.5, torch.double))
     table = r.learned(1, H, N, D)
@@ -170,6 +174,7 @@ _PAIRS = {
     "feature_map": ("_feature_map_backward", 1, slice(0, 0)),
     "favor_features": ("_favor_features_backward", 2, slice(0, 2)),
     "_rms_norm": ("_rms_norm_backward", 1, slice(1, 2)),
+    "short_convolution": ("_short_convolution_backward", 1, slice(0, 0)),
     "rotation_table": ("_rotation_table_backward", 1, slice(0, 1)),
     "rotate": ("_rotate_backward", 1, slice(0, 0)),
     "sine_spe": ("_sine_spe_backward", 2, slice(0, 0)),
