@@ -98,9 +98,9 @@ class Eval {
     try {
       run_.task->size(split);
       return split;
-    } catch (const std::invalid_argument&) {
-      if (!flags_.split.empty()) throw;
-      return "valid";
+    } catch (const std::invalid_argument& error) {
+      if (flags_.split.empty()) return "valid";
+      throw std::invalid_argument("--split: " + std::string(error.what()));
     }
   }
 

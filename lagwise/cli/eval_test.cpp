@@ -22,6 +22,7 @@ using lagwise::testing::contents;
 using lagwise::testing::put;
 using lagwise::testing::TempFolder;
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -219,7 +220,7 @@ TEST_F(TrainedRun, RefusesWhatIsNoLengthOrSplit) {
   EXPECT_THAT(length.err, HasSubstr("such as 2x, numbers of tokens such as 800"));
   const Outcome split = lagwise({"eval", run(), "--split", "tset"});
   EXPECT_EQ(split.code, 2);
-  EXPECT_THAT(split.err, HasSubstr("valid"));
+  EXPECT_THAT(split.err, AllOf(HasSubstr("--split: no split"), HasSubstr("valid")));
   EXPECT_EQ(lagwise({"eval", run(), "--to", "100"}).code, 2);  // of no stream
   EXPECT_EQ(lagwise({"eval", *folder_ / "nothing"}).code, 3);
 }

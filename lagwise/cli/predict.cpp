@@ -38,6 +38,10 @@ std::vector<Unlabelled> asked_for(const PredictFlags& flags, const Run& run) {
                                 run.tokenizer);
     std::ranges::move(some, std::back_inserter(all));
   };
+  for (const std::string& text : flags.texts)
+    if (text.empty())
+      throw std::invalid_argument(
+          "--text: expected something to classify, got nothing");
   for (size_t i = 0; i < flags.texts.size(); ++i)
     take(fmt::format("text {}", i + 1), data::bytes_of(flags.texts[i]));
   for (const std::string& file : flags.files) {

@@ -108,8 +108,12 @@ TEST_F(Predict, SaysWhatIsWrongInOneLine) {
   EXPECT_THAT(complaint({}, 2), HasSubstr("expected FILE or --text, got neither"));
   EXPECT_THAT(complaint({folder / "none.txt"}, 3), HasSubstr("none.txt"));
   put(folder / "empty.txt", "");
-  EXPECT_THAT(complaint({folder / "empty.txt"}, 2),
+  EXPECT_THAT(complaint({folder / "empty.txt"}, 3),
               HasSubstr("empty.txt: expected something to classify, got nothing"));
+  EXPECT_THAT(complaint({"--text", ""}, 2), HasSubstr("--text: expected something"));
+  put(folder / "picture.png", std::string("\x89PNG\r\n\x1A\n\0\0", 10));
+  EXPECT_THAT(complaint({folder / "picture.png"}, 3),
+              HasSubstr("picture.png, byte 8: expected text, got a byte 0"));
   put(folder / "odd.csv", "body\nx\n");
   EXPECT_THAT(
       complaint({folder / "odd.csv"}, 3),

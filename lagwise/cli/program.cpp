@@ -158,6 +158,19 @@ void refuse_count(const CLI::App& program, const CLI::ArgumentMismatch& error) {
   }
 }
 
+// A flag that every verb takes goes behind it, so that a verb which hands its words on to
+// another program hands it on too.
+void take_last(std::vector<std::string>& words, const std::string& flag) {
+  if (std::erase(words, flag) > 0) words.push_back(flag);
+}
+
+// Also where a verb has words of its own there, which replaced the inherited ones.
+void end_with_exit_codes(CLI::App& app) {
+  const std::string said = app.get_footer();
+  if (!said.ends_with(kExitCodes)) app.footer(said + "\n\n" + kExitCodes);
+  for (CLI::App* verb : app.get_subcommands(nullptr)) end_with_exit_codes(*verb);
+}
+
 // "help bench linear" is "bench linear --help".
 void take_help(std::vector<std::string>& words) {
   if (words.empty() || words.front() != "help") return;
@@ -188,6 +201,7 @@ void run(CLI::App& program, const std::vector<AddVerb>& verbs,
   program.require_subcommand(1);
   program.fallthrough();  // verbs inherit it: --trace may stand behind them
   for (AddVerb add : verbs) add(program);
+  end_with_exit_codes(program);
   // Called when all words are read, before any verb does what it does. One that hands its
   // words on does so all the same: to a program that reads them in its turn.
   if (contains(words, kParseOnly))
@@ -196,6 +210,7 @@ void run(CLI::App& program, const std::vector<AddVerb>& verbs,
     });
 
   take_help(words);
+  take_last(words, kParseOnly);
   take_look(program, words);
   check_verbs(program, words);
   std::reverse(words.begin(), words.end());  // the order CLI11 wants

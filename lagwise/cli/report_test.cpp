@@ -184,6 +184,31 @@ TEST(ReportPage, SetsTheRestartLineOfATwinBesideOnesOwn) {
   EXPECT_THAT(context.series[0].y, ElementsAre(3.5, 3));
 }
 
+TEST(ReportPage, SetsLossAgainstMinutesOfTrainingAndTheSpeedOfWriting) {
+  const TempFolder folder;
+  put(folder / "recipe.toml", kRecipe);
+  auto runs = read_runs({folder.path().string()});
+  EXPECT_TRUE(cost_section(runs).blocks.empty());
+  put(folder / "metrics.jsonl",
+      R"({"step": 4, "loss": 3, "seconds": 60}
+{"step": 5, "split": "valid", "loss": 2.5}
+{"step": 10, "loss": 2, "seconds": 150}
+{"step": 10, "split": "valid", "loss": 2.25}
+)");
+  put(folder / "eval/metric-test.json", R"({"metric": "bits", "value": 2})");
+  put(folder / "eval/decode-test.json",
+      R"({"chunk": 1, "points": [{"tokens_per_second": 1}, {"tokens_per_second": 50},
+          {"tokens_per_second": 50}]})");
+  runs = read_runs({folder.path().string()});
+  const report::Section section = cost_section(runs);
+  const auto& tabs = charts(section).tabs;
+  ASSERT_EQ(tabs.size(), 2u);
+  EXPECT_THAT(tabs[0].series.at(0).x, ElementsAre(1, 2.5));  // minutes
+  EXPECT_THAT(tabs[0].series.at(0).y, ElementsAre(2.5, 2.25));
+  EXPECT_THAT(tabs[1].series.at(0).x, ElementsAre(50));
+  EXPECT_THAT(tabs[1].series.at(0).y, ElementsAre(2.25));
+}
+
 TEST(ReportPage, CountsRunsByWhatBecameOfThem) {
   const TempFolder folder;
   const std::string line = "{\"step\": 5, \"loss\": 2}\n";

@@ -43,9 +43,11 @@ RegisterEncoding::RegisterEncoding(EncodingRow row) { registry().add(row); }
 
 const std::vector<EncodingRow>& encodings() { return registry().rows(); }
 
+const EncodingRow& encoding_row(std::string_view name) { return registry().find(name); }
+
 std::unique_ptr<Encoding> make_encoding(std::string_view text, const HeadShape& shape) {
   Spec spec(text);
-  auto encoding = registry().find(spec.name()).make(spec, shape);
+  auto encoding = encoding_row(spec.name()).make(spec, shape);
   spec.finish();
   return encoding;
 }

@@ -146,6 +146,9 @@ struct RegisterEncoding {
 /// Every row, sorted by name.
 const std::vector<EncodingRow>& encodings();
 
+/// The row of a name; std::invalid_argument lists the names.
+const EncodingRow& encoding_row(std::string_view name);
+
 /// Builds an encoding from "name:key=value,...". std::invalid_argument lists the
 /// legal names or options.
 std::unique_ptr<Encoding> make_encoding(std::string_view text, const HeadShape& shape);

@@ -4,7 +4,10 @@
 
 #include <stdexcept>
 
+#include "lagwise/core/layer_texts.h"
 #include "lagwise/core/registry.h"
+#include "lagwise/encodings/encoding.h"
+#include "lagwise/nn/mixer.h"
 #include "lagwise/ops/cross_entropy.h"
 
 namespace lagwise {
@@ -90,6 +93,21 @@ RegisterModel::RegisterModel(ModelRow row) { registry().add(row); }
 const std::vector<ModelRow>& models() { return registry().rows(); }
 
 const ModelRow& model_row(std::string_view name) { return registry().find(name); }
+
+void check_names(const ModelConfig& config) {
+  const auto each_layer = [&](const std::string& key, const std::string& texts,
+                              const auto& find) {
+    for (const std::string& text : texts_by_layer(key, texts, config.layers)) try {
+        find(text);
+      } catch (const std::invalid_argument& error) {
+        throw std::invalid_argument(key + ": " + error.what());
+      }
+  };
+  each_layer("model.attention", config.attention,
+             [](const std::string& text) { nn::mixer_row(text); });
+  each_layer("model.encoding", config.encoding,
+             [](const std::string& text) { encoding_row(Spec(text).name()); });
+}
 
 std::shared_ptr<Model> make_model(const ModelConfig& config) {
   const ModelRow& row = model_row(config.model);

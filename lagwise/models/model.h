@@ -92,6 +92,10 @@ const std::vector<ModelRow>& models();
 /// The row of a name; std::invalid_argument lists the names.
 const ModelRow& model_row(std::string_view name);
 
+/// Whether there are the attentions and encodings that a model asks for, which can be said
+/// before any data is read. std::invalid_argument names the key and lists what there is.
+void check_names(const ModelConfig& config);
+
 /// Builds a model. std::invalid_argument lists what is legal: the names of models, or
 /// the encodings that the attention can serve.
 std::shared_ptr<Model> make_model(const ModelConfig& config);

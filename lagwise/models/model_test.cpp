@@ -11,6 +11,7 @@ namespace {
 
 using namespace lagwise::testing;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 std::set<std::string> names_of(const Model& model) {
   std::set<std::string> names;
@@ -130,6 +131,22 @@ TEST(Model, SaysWhatAConfigMayHold) {
               HasSubstr("unknown encoding 'roep'"));
   EXPECT_THAT(refused([](auto& c) { c.dropout = 1; }),
               HasSubstr("model.dropout: expected 0 <= dropout < 1"));
+}
+
+TEST(Model, KnowsWhichNamesThereAreBeforeItIsMade) {
+  const auto refused = [](const std::string& attention, const std::string& encoding) {
+    ModelConfig config;
+    config.layers = 2, config.attention = attention, config.encoding = encoding;
+    return message_of([&] { check_names(config); });
+  };
+  ModelConfig known;
+  known.layers = 2, known.attention = "gated_deltanet; exact", known.encoding = "rope";
+  EXPECT_NO_THROW(check_names(known));
+  EXPECT_THAT(refused("exact; lineer:map=elu1", "rope"),
+              StartsWith("model.attention: unknown attention 'lineer'; did you mean "
+                         "'linear'?"));
+  EXPECT_THAT(refused("exact", "roep:layout=half"),
+              StartsWith("model.encoding: unknown encoding 'roep'"));
 }
 
 TEST(Model, MayBePostNormWithLayerNorms) {

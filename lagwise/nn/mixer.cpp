@@ -13,14 +13,6 @@ Registry<MixerRow>& registry() {
   return registry;
 }
 
-/// The row of a text that is no preset any more.
-const MixerRow& row_of(std::string_view text) {
-  std::vector<std::string> presets;
-  for (const AttentionPreset& preset : attention_presets())
-    presets.emplace_back(preset.name);
-  return registry().find(Spec(text).name(), presets);
-}
-
 void check_causal(const MixerRow& row, const MemoryOptions& memory, bool causal) {
   if (memory.needs_order() && !causal)
     throw std::invalid_argument(
@@ -46,12 +38,19 @@ RegisterMixer::RegisterMixer(MixerRow row) { registry().add(row); }
 
 const std::vector<MixerRow>& mixers() { return registry().rows(); }
 
+const MixerRow& mixer_row(std::string_view text) {
+  std::vector<std::string> presets;
+  for (const AttentionPreset& preset : attention_presets())
+    presets.emplace_back(preset.name);
+  return registry().find(Spec(expand_preset(text)).name(), presets);
+}
+
 std::shared_ptr<Encoding> make_encoding_for(std::string_view attention,
                                             const std::string& text, HeadShape shape) {
   std::shared_ptr<Encoding> made = make_encoding(text, shape);
   if (made->traits().stage != Traits::Stage::after_map) return made;
   const std::string expanded = expand_preset(attention);
-  const int64_t width = row_of(expanded).feature_width(expanded, shape.dim);
+  const int64_t width = mixer_row(expanded).feature_width(expanded, shape.dim);
   if (width == shape.dim) return made;
   shape.value_dim = shape.value_width(), shape.model_dim = shape.model_width();
   shape.dim = width;
@@ -67,7 +66,7 @@ std::unique_ptr<Mixer> make_mixer(std::string_view text, const MixerPlace& place
                                   const std::string& encoding_text,
                                   std::shared_ptr<Encoding> encoding, Layer layer) {
   const std::string expanded = expand_preset(text);
-  const MixerRow& row = row_of(expanded);
+  const MixerRow& row = mixer_row(expanded);
   if (!row.serves(encoding->traits(), place.causal))
     throw std::invalid_argument(
         "encoding '" + encoding_text + "' cannot be used with " +

@@ -114,6 +114,10 @@ struct RegisterMixer {
 
 const std::vector<MixerRow>& mixers();
 
+/// The row of "name:key=value,..." or of a preset; std::invalid_argument lists the names
+/// of both.
+const MixerRow& mixer_row(std::string_view text);
+
 /// Makes the encoding of that text for heads of that shape. One that acts after the
 /// feature map of `attention` is made as wide as the features.
 std::shared_ptr<Encoding> make_encoding_for(std::string_view attention,

@@ -31,7 +31,8 @@ inline int64_t take_count(Spec& options, const char* key, int64_t fallback) {
 /// For tasks that make nothing themselves.
 inline void need_path(const std::string& task, const std::string& path) {
   if (path.empty())
-    throw std::invalid_argument(task + ": expected data.path, got none");
+    throw std::invalid_argument(
+        task + ": expected data.path, got none (--set data.path=PATH gives it)");
 }
 
 }  // namespace lagwise

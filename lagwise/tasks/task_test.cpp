@@ -65,7 +65,8 @@ TEST(Tasks, NeedAPathUnlessTheyMakeTheirData) {
   for (const char* name :
        {"language", "masked", "text", "images", "harmonise", "retrieval"})
     EXPECT_EQ(refusal([&] { make_task({.task = name}); }),
-              std::string(name) + ": expected data.path, got none");
+              std::string(name) +
+                  ": expected data.path, got none (--set data.path=PATH gives it)");
 }
 
 TEST(Tasks, RefuseWhatTheyCannotDo) {

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "lagwise/core/errors.h"
+#include "lagwise/data/sets/text_file.h"
 #include "lagwise/data/sources/text_examples.h"
 #include "lagwise/data/text/tokenizer.h"
 #include "lagwise/tasks/classification.h"
@@ -68,7 +69,10 @@ std::unique_ptr<Task> make_text(const TaskConfig& config, Spec& options) {
 /// A table of texts, or one text.
 std::vector<Unlabelled> unlabelled_texts(const std::string& name, data::Bytes bytes,
                                          const ModelConfig&, Spec& options) {
-  if (!data::is_table_name(name)) return {{name, {bytes.begin(), bytes.end()}}};
+  if (!data::is_table_name(name)) {
+    data::check_text(name, bytes);
+    return {{name, {bytes.begin(), bytes.end()}}};
+  }
   std::vector<Unlabelled> texts;
   data::TextColumns table(name, bytes, {data::text_column(options.take("text", ""))});
   for (std::vector<std::string> row; table.next(row);) {

@@ -164,7 +164,8 @@ std::vector<Continuation> write_continuations(
     const std::function<void(double)>& progress) {
   if (!task.music())
     throw std::invalid_argument(
-        "continuations: expected a run of the task music, this is one of another task");
+        "--continuations: expected a run of the task music, this is one of another "
+        "task");
   if (plan.count < 2 || (plan.prompt < 1 && plan.bars < 1) || plan.length < 1)
     throw std::invalid_argument(
         "expected at least 2 continuations, of 1 token or more, from 1 token or more");

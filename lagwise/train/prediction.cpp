@@ -4,8 +4,8 @@
 #include <ATen/ops/softmax.h>
 
 #include <algorithm>
-#include <stdexcept>
 
+#include "lagwise/core/errors.h"
 #include "lagwise/models/model.h"
 #include "lagwise/tasks/padded.h"
 
@@ -19,9 +19,7 @@ Batch unlabelled_batch(const ModelConfig& model, const Unlabelled* first, size_t
   std::vector<std::vector<int64_t>> firsts, seconds;
   for (size_t i = 0; i < many; ++i) {
     if (first[i].first.empty())
-      throw std::invalid_argument(first[i].name +
-                                  ": expected something to classify, got "
-                                  "nothing");
+      throw DataError(first[i].name, -1, "something to classify, got nothing");
     firsts.push_back(first[i].first), seconds.push_back(first[i].second);
     firsts.back().resize(std::min(longest, firsts.back().size()));
     seconds.back().resize(std::min(longest, seconds.back().size()));

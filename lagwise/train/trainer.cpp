@@ -47,6 +47,7 @@ Trainer::Trainer(const Recipe& recipe, const std::string& folder,
       path_(folder),
       checkpoints_(folder, options_.calls) {
   if (team_.first() && !options_.fresh) check_same_recipe();
+  check_names(recipe_.model);
   task_ = make_task(recipe_.data);
   state_.model = completed_model(recipe_, *task_);
   state_.words = task_->words();

@@ -152,7 +152,7 @@ Bytes header_of(ByteCursor& cursor) {
   const auto length = cursor.little_endian<uint64_t>("header length");
   if (length > kMaxHeader || length > cursor.left())
     cursor.fail_at(0,
-                   "a header of at most " +
+                   "a safetensors file, with a header of at most " +
                        std::to_string(std::min<uint64_t>(kMaxHeader, cursor.left())) +
                        " bytes, got " + std::to_string(length));
   const size_t start = cursor.offset();

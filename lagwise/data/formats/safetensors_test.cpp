@@ -113,8 +113,10 @@ TEST_F(Checkpoint, WriterRefusesWhatTheReaderWould) {
 TEST(Safetensors, ChecksTheHeadersLengthBeforeReadingIt) {
   EXPECT_THAT(complaint(""), HasSubstr("byte 0: expected 8 bytes of header length"));
   const std::string most(8, '\xff');
-  EXPECT_THAT(complaint(most + "{}"),
-              HasSubstr("byte 0: expected a header of at most 2 bytes"));
+  EXPECT_THAT(
+      complaint(most + "{}"),
+      HasSubstr(
+          "byte 0: expected a safetensors file, with a header of at most 2 bytes"));
   EXPECT_THAT(complaint(file_of("")), HasSubstr("begins with {"));
   EXPECT_THAT(complaint(file_of(" {}")), HasSubstr("begins with {"));
   EXPECT_THAT(complaint(file_of("{}\n")),

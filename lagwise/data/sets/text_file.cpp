@@ -20,14 +20,6 @@ constexpr Packed kPacked[] = {{"PK\x03\x04", "unzip"},
                               {"BZh", "bunzip2"},
                               {"\x28\xB5\x2F\xFD", "unzstd"}};
 
-void check_unpacked(const std::string& file, Bytes bytes) {
-  for (const Packed& packed : kPacked)
-    if (text_of(bytes).starts_with(packed.start))
-      throw DataError(
-          file, 0,
-          "text; this is packed (" + std::string(packed.program) + " unpacks it)");
-}
-
 std::vector<uint8_t> texts_of_lines(const std::string& file, Bytes bytes) {
   std::vector<uint8_t> texts;
   JsonLines lines(file, bytes);
@@ -41,10 +33,23 @@ std::vector<uint8_t> texts_of_lines(const std::string& file, Bytes bytes) {
 
 }  // namespace
 
+void check_text(const std::string& file, Bytes bytes) {
+  constexpr size_t kBeginning = 1 << 16;
+  const std::string_view front = text_of(bytes).substr(0, kBeginning);
+  for (const Packed& packed : kPacked)
+    if (front.starts_with(packed.start))
+      throw DataError(
+          file, 0,
+          "text; this is packed (" + std::string(packed.program) + " unpacks it)");
+  if (const size_t at = front.find('\0'); at != front.npos)
+    throw DataError(file, static_cast<int64_t>(at),
+                    "text, got a byte 0 (iconv turns UTF-16 into UTF-8)");
+}
+
 TextFile::TextFile(const std::string& file) : mapped_(file) {
   if (is_gzip(mapped_.bytes()))
     made_ = gunzip(file, mapped_.bytes(), kMostUnpackedBytes), read_ = true;
-  check_unpacked(file, bytes());
+  check_text(file, bytes());
   if (file.ends_with(".jsonl") || file.ends_with(".jsonl.gz"))
     made_ = texts_of_lines(file, bytes()), read_ = true;
 }

@@ -9,7 +9,7 @@ namespace lagwise::data {
 
 /// A file of text: mapped as it is; one packed with gzip unpacked into memory; of
 /// .jsonl (or .jsonl.gz) the texts at "text" of its lines, each ended by a line break.
-/// DataError for a file packed otherwise, whose bytes are no text.
+/// DataError for a file that is no text (check_text).
 class TextFile {
  public:
   explicit TextFile(const std::string& file);
@@ -22,6 +22,10 @@ class TextFile {
   std::vector<uint8_t> made_;
   bool read_ = false;  ///< `made_` is the text
 };
+
+/// DataError where bytes are no text, whatever its encoding: packed, or with a byte 0 in
+/// the beginning, as pictures, programs and UTF-16 have it.
+void check_text(const std::string& file, Bytes bytes);
 
 /// Whether a file's name says that it is text of one of these kinds: .txt, .jsonl, or
 /// either with .gz.

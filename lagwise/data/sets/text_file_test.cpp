@@ -35,6 +35,13 @@ TEST_F(TextFiles, AreUnpacked) {
               HasSubstr("c.txt, byte 0: expected text; this is packed (unzip"));
 }
 
+TEST_F(TextFiles, HaveNoByteZeroInTheBeginning) {
+  EXPECT_THAT(data_error([&] { read("a.png", std::string("\x89PNG\0", 5)); }),
+              HasSubstr("a.png, byte 4: expected text, got a byte 0"));
+  EXPECT_THAT(data_error([&] { read("a.txt.gz", gzip(std::string("a\0b", 3))); }),
+              HasSubstr("a.txt.gz, byte 1: expected text"));
+}
+
 TEST_F(TextFiles, AreTheTextsOfJsonLines) {
   EXPECT_EQ(read("a.jsonl", "{\"text\": \"one\"}\n{\"text\": \"tw\\u00f6\\n\"}\n"),
             "one\ntw\xC3\xB6\n");

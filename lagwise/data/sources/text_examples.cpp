@@ -8,6 +8,7 @@
 #include "lagwise/core/errors.h"
 #include "lagwise/data/formats/mapped_file.h"
 #include "lagwise/data/sets/split_dealer.h"
+#include "lagwise/data/sets/text_file.h"
 #include "lagwise/data/sources/acl_imdb.h"
 #include "lagwise/data/sources/split_tables.h"
 
@@ -33,6 +34,7 @@ void read_reviews(const TextReading& reading, const VisitExample& visit) {
   int64_t read = 0;
   const auto visit_one = [&](const std::string& split, const Review& review) {
     const MappedFile file(review.file);
+    check_text(review.file, file.bytes());
     visit(split, example_of(reading, text_of(file.bytes()), review.label),
           static_cast<double>(++read) / all);
   };

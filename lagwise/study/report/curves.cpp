@@ -181,6 +181,29 @@ report::Charts stream_card(const std::vector<RunRecord>& runs) {
   return card;
 }
 
+/// Loss on held-out data by minutes of training. An evaluation is as old as the line of
+/// training before it.
+Series loss_by_minutes(const RunRecord& run) {
+  std::map<double, double> minutes;  // of a step
+  for (const Json& line : run.training)
+    minutes[number_in(line, "step")] = number_in(line, "seconds") / 60;
+  Series series{run.name, {}, {}};
+  for (const Json& line : run.evaluations) {
+    const auto after = minutes.upper_bound(number_in(line, "step"));
+    if (after == minutes.begin()) continue;
+    series.x.push_back(std::prev(after)->second);
+    series.y.push_back(number_in(line, "loss"));
+  }
+  return series;
+}
+
+/// One point: how fast a run writes, and how well it had learned in the end.
+Series loss_by_writing(const RunRecord& run) {
+  const double speed = writing_speed(run);
+  if (run.evaluations.empty() || std::isnan(speed)) return {run.name, {}, {}};
+  return {run.name, {speed}, {number_in(run.evaluations.back(), "loss")}};
+}
+
 }  // namespace
 
 void thin(Series& series, size_t most) {
@@ -195,6 +218,30 @@ void thin(Series& series, size_t most) {
     thinned.y.push_back(y / double(end - begin));
   }
   series.x = std::move(thinned.x), series.y = std::move(thinned.y);
+}
+
+report::Section cost_section(const std::vector<RunRecord>& runs) {
+  const report::Axis up{"loss on held-out data, nats"};
+  Chart minutes = titled("training", "Loss against minutes of training",
+                         {"minutes of training"}, up);
+  minutes.clip = true;
+  Chart writing =
+      titled("writing", "Loss against the speed of writing",
+             {"tokens per second of generation, one sequence", true, "count"}, up);
+  writing.note =
+      "A point is a run: further down it knows more, further to the right it writes "
+      "faster. The loss is that of its last evaluation.";
+  for (const RunRecord& run : runs) {
+    for (auto& [chart, series] : {std::pair{&minutes, loss_by_minutes(run)},
+                                  std::pair{&writing, loss_by_writing(run)}})
+      if (has_points(series)) chart->series.push_back(series);
+  }
+  report::Charts card;
+  for (Chart* chart : {&minutes, &writing})
+    if (!chart->series.empty()) card.tabs.push_back(std::move(*chart));
+  report::Section section{"Quality for cost", "", {}};
+  if (!card.tabs.empty()) section.blocks.push_back(std::move(card));
+  return section;
 }
 
 report::Section training_section(const std::vector<RunRecord>& runs) {

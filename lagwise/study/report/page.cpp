@@ -43,14 +43,6 @@ Judged judged_in_training(const RunRecord& run) {
   return {text_in(last, "metric"), kInTraining, number_in(last, "value")};
 }
 
-/// Token by token: as measured by `lagwise eval`, or while continuing music.
-double writing_speed(const RunRecord& run) {
-  const double measured = run.summary.decode_tokens_per_second;
-  return std::isnan(measured)
-             ? number_in(run.found("continuations"), "tokens_per_second")
-             : measured;
-}
-
 /// A column of the table of runs, and what a run has in it.
 struct Figure {
   Column column;
@@ -212,6 +204,13 @@ double loss_at(const RunRecord& run, int64_t k, Past past) {
   return NAN;
 }
 
+double writing_speed(const RunRecord& run) {
+  const double measured = run.summary.decode_tokens_per_second;
+  return std::isnan(measured)
+             ? number_in(run.found("continuations"), "tokens_per_second")
+             : measured;
+}
+
 report::Section runs_section(const std::vector<RunRecord>& runs) {
   report::Table table{"Figures", {{"run", "text"}}, {}, true, ""};
   for (const RunRecord& run : runs) table.rows.push_back({run.name});
@@ -239,9 +238,10 @@ report::Page report_page(const std::vector<RunRecord>& runs,
   report::Page page{"lagwise report", lede(runs), {}, {}, ""};
   if (runs.size() == 1) page.title = runs[0].name;
   for (const RunRecord& run : runs) page.runs.push_back(run.name);
-  for (report::Section& made : std::array{
-           runs_section(runs), length_section(runs), music_section(runs, plays_on),
-           training_section(runs), kernels_section(runs), samples_section(runs)})
+  for (report::Section& made :
+       std::array{runs_section(runs), cost_section(runs), length_section(runs),
+                  music_section(runs, plays_on), training_section(runs),
+                  kernels_section(runs), samples_section(runs)})
     if (!made.blocks.empty()) page.sections.push_back(std::move(made));
   page.foot = "Made by " + version_line() + ".";
   return page;

@@ -16,6 +16,7 @@ report::Page report_page(const std::vector<RunRecord>& runs,
 // The sections of the page. A section with nothing to show has no blocks.
 
 report::Section runs_section(const std::vector<RunRecord>& runs);
+report::Section cost_section(const std::vector<RunRecord>& runs);
 report::Section training_section(const std::vector<RunRecord>& runs);
 report::Section length_section(const std::vector<RunRecord>& runs);
 report::Section music_section(const std::vector<RunRecord>& runs,
@@ -29,6 +30,10 @@ enum class Past { whole, restarted };
 /// The loss of the targets up to k training lengths, from the length measured before.
 /// NaN where it was not measured.
 double loss_at(const RunRecord& run, int64_t k, Past past = Past::whole);
+
+/// Tokens per second, token by token: as measured by `lagwise eval`, or while continuing
+/// music. NaN where neither was done.
+double writing_speed(const RunRecord& run);
 
 /// Curves with at most `most` points each: means of neighbours.
 void thin(report::Series& series, size_t most = 300);
