@@ -4,6 +4,7 @@
 #include <c10/core/GradMode.h>
 
 #include "bench/comparison.h"
+#include "bench/convolution_cases.h"
 #include "bench/gated_cases.h"
 #include "bench/linear_calls.h"
 #include "bench/timing.h"
@@ -36,6 +37,7 @@ class LinearBench {
     long_sequence_cases();
     step_cases();
     measure_gated_cases(plan_, comparer_);
+    measure_convolution_cases(plan_, comparer_);
     return comparer_.rows();
   }
 

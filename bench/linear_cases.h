@@ -25,7 +25,7 @@ struct LinearPlan {
 ///     n1024             ours at N = 1024, times N / 1024
 ///     position_100      our step at position 100
 ///
-/// and those of gated_cases.h.
+/// and those of gated_cases.h and convolution_cases.h.
 std::vector<BenchRow> run_linear_cases(const LinearPlan& plan);
 
 /// 4 D E a token forwards, 10 backwards: what linear attention needs at least.
