@@ -131,4 +131,10 @@ BUGS = [
     Bug("feed-forward: what is computed anew is that of the last block", "ops",
         "lagwise/ops/feed_forward.cpp",
         "of_g.keep(count * inner, spare.get());", "of_g.keep(0, spare.get());"),
+    Bug("short convolution: a row reads the rows before the first as the first does", "kernels",
+        "lagwise/kernels/short_convolution.cpp",
+        "const int64_t shift = before.rows + t;", "const int64_t shift = before.rows;"),
+    Bug("short convolution: a piece has no gradient from the rows after it", "ops",
+        "lagwise/ops/short_convolution.cpp",
+        "begin, std::min(pieces.rows, end + reach));", "begin, end);"),
 ]

@@ -5,6 +5,7 @@
 #include "lagwise/core/errors.h"
 #include "lagwise/data/formats/gunzip.h"
 #include "lagwise/data/formats/json_lines.h"
+#include "lagwise/data/text/code_point.h"
 
 namespace lagwise::data {
 namespace {
@@ -41,9 +42,11 @@ void check_text(const std::string& file, Bytes bytes) {
       throw DataError(
           file, 0,
           "text; this is packed (" + std::string(packed.program) + " unpacks it)");
-  if (const size_t at = front.find('\0'); at != front.npos)
-    throw DataError(file, static_cast<int64_t>(at),
-                    "text, got a byte 0 (iconv turns UTF-16 into UTF-8)");
+  const size_t zero = front.find('\0');
+  if (zero != front.npos && !begins_as_utf8(text_of(bytes), kBeginning))
+    throw DataError(
+        file, static_cast<int64_t>(zero),
+        "text, got a byte 0 in what is no UTF-8 (iconv changes UTF-16 to it)");
 }
 
 TextFile::TextFile(const std::string& file) : mapped_(file) {

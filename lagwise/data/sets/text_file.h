@@ -23,8 +23,8 @@ class TextFile {
   bool read_ = false;  ///< `made_` is the text
 };
 
-/// DataError where bytes are no text, whatever its encoding: packed, or with a byte 0 in
-/// the beginning, as pictures, programs and UTF-16 have it.
+/// DataError where bytes are no text, whatever its encoding: packed, or neither UTF-8 nor
+/// without a byte 0 in the beginning, as pictures and programs are.
 void check_text(const std::string& file, Bytes bytes);
 
 /// Whether a file's name says that it is text of one of these kinds: .txt, .jsonl, or

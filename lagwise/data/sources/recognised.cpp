@@ -72,14 +72,11 @@ bool is_aan_table(const std::string& file) {
 
 /// Whether the beginning of a file can be text.
 bool begins_as_text(const std::string& file) {
-  constexpr size_t kRead = 1 << 16, kCut = 4;  // the last character may be cut
+  constexpr size_t kRead = 1 << 16;
   const MappedFile mapped(file);
-  std::string_view front = text_of(mapped.bytes()).substr(0, kRead);
-  if (front.empty() || front.find('\0') != front.npos) return false;
-  if (is_utf8(front)) return true;
-  for (size_t cut = 1; front.size() == kRead && cut < kCut; ++cut)
-    if (is_utf8(front.substr(0, kRead - cut))) return true;
-  return false;
+  const std::string_view all = text_of(mapped.bytes());
+  const std::string_view front = all.substr(0, kRead);
+  return !front.empty() && front.find('\0') == front.npos && begins_as_utf8(all, kRead);
 }
 
 /// One look.

@@ -47,6 +47,14 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+bool begins_as_utf8(std::string_view text, size_t most) {
+  constexpr size_t kLongest = 4;  // bytes of a character
+  if (text.size() <= most) return is_utf8(text);
+  for (size_t cut = 0; cut < kLongest && cut <= most; ++cut)
+    if (is_utf8(text.substr(0, most - cut))) return true;
+  return false;
+}
+
 void append_utf8(std::string& text, uint32_t code) {
   const auto put = [&](uint32_t byte) { text.push_back(static_cast<char>(byte)); };
   if (code < 0x80) return put(code);

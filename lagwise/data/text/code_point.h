@@ -19,6 +19,9 @@ CodePoint first_code_point(std::string_view text);
 
 bool is_utf8(std::string_view text);
 
+/// Whether the first `most` bytes are, but for a last character that they cut through.
+bool begins_as_utf8(std::string_view text, size_t most);
+
 /// Appends a character as UTF-8.
 void append_utf8(std::string& text, uint32_t code);
 

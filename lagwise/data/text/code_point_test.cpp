@@ -29,6 +29,21 @@ TEST(CodePoint, TakesWhatIsNoUtf8AsSingleBytes) {
   EXPECT_TRUE(is_utf8(""));
 }
 
+TEST(CodePoint, MayBeCutThroughWhereABeginningEnds) {
+  const std::string text =
+      "ab\xF0\x9F\x8E\xB5"
+      "c\xFF";
+  for (size_t most = 0; most <= 7; ++most)
+    EXPECT_TRUE(begins_as_utf8(text, most)) << most;
+  EXPECT_FALSE(begins_as_utf8(text, 8));
+  EXPECT_FALSE(begins_as_utf8(text, 100));
+  EXPECT_FALSE(
+      begins_as_utf8("\xFF"
+                     "abcdefgh",
+                     4));
+  EXPECT_FALSE(begins_as_utf8("a\xC3", 2));  // whole, not cut
+}
+
 TEST(CodePoint, KnowsLettersNumbersAndBlanks) {
   for (const uint32_t letter :
        {0x41U, 0x7AU, 0xE9U, 0x3B1U, 0x4E00U, 0x9FFFU, 0x20000U})
