@@ -54,7 +54,7 @@ class PageTest(unittest.TestCase):
                 tab = self.open(width, dark)
                 self.assertEqual(self.texts(tab, "h2"),
                                  ["Runs", "Beyond the training length", "Music", "Training",
-                                  "What they wrote"])
+                                  "Quality for cost", "What they wrote"])
                 self.assertLessEqual(tab.value("document.documentElement.scrollWidth"), width)
                 self.assertGreaterEqual(len(self.texts(tab, ".chart svg[tabindex]")), 4)
                 tab.screenshot(FOLDER / f"report-{width}-{'dark' if dark else 'light'}.png")

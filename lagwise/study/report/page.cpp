@@ -239,9 +239,9 @@ report::Page report_page(const std::vector<RunRecord>& runs,
   if (runs.size() == 1) page.title = runs[0].name;
   for (const RunRecord& run : runs) page.runs.push_back(run.name);
   for (report::Section& made :
-       std::array{runs_section(runs), cost_section(runs), length_section(runs),
+       std::array{runs_section(runs), length_section(runs),
                   music_section(runs, plays_on), training_section(runs),
-                  kernels_section(runs), samples_section(runs)})
+                  cost_section(runs), kernels_section(runs), samples_section(runs)})
     if (!made.blocks.empty()) page.sections.push_back(std::move(made));
   page.foot = "Made by " + version_line() + ".";
   return page;
