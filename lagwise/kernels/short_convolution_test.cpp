@@ -2,7 +2,6 @@
 
 #include <limits>
 
-#include "lagwise/core/noise.h"
 #include "lagwise/core/testing.h"
 
 namespace lagwise::kernels {
@@ -11,16 +10,6 @@ namespace {
 using lagwise::testing::expect_close;
 using lagwise::testing::for_each_simd_target;
 using lagwise::testing::Mat;
-
-template <class T>
-Mat<T> random(int64_t rows, int64_t cols, int64_t stream) {
-  Mat<T> x(rows, cols);
-  const Noise noise(7, stream);
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < cols; ++j)
-      x(i, j) = static_cast<T>(noise.at({.head = i}).normal(j));
-  return x;
-}
 
 /// The definition in double: every pair of a row and a tap.
 struct Reference {
@@ -46,8 +35,11 @@ struct Reference {
 
 template <class T>
 void expect_reference(int64_t rows, int64_t cols, int64_t tokens, double tolerance) {
-  const Mat<T> before = random<T>(tokens - 1, cols, 1), x = random<T>(rows, cols, 2),
-               taps = random<T>(tokens, cols, 3), dy = random<T>(rows, cols, 4);
+  const auto drawn = [&](int64_t many, uint64_t seed) {
+    return Mat<T>::uniform(many, cols, seed, -1, 1);
+  };
+  const Mat<T> before = drawn(tokens - 1, 1), x = drawn(rows, 2),
+               taps = drawn(tokens, 3), dy = drawn(rows, 4);
   const Reference want(before, x, taps, dy);
   const Mat<T> none(tokens - 1, cols, T{0});
   const Reference alone(none, x, taps, dy);

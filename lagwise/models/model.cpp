@@ -97,11 +97,12 @@ const ModelRow& model_row(std::string_view name) { return registry().find(name);
 void check_names(const ModelConfig& config) {
   const auto each_layer = [&](const std::string& key, const std::string& texts,
                               const auto& find) {
-    for (const std::string& text : texts_by_layer(key, texts, config.layers)) try {
-        find(text);
-      } catch (const std::invalid_argument& error) {
-        throw std::invalid_argument(key + ": " + error.what());
-      }
+    const auto layers = texts_by_layer(key, texts, config.layers);
+    try {
+      for (const std::string& text : layers) find(text);
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument(key + ": " + error.what());
+    }
   };
   each_layer("model.attention", config.attention,
              [](const std::string& text) { nn::mixer_row(text); });

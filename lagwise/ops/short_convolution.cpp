@@ -1,7 +1,6 @@
 #include "lagwise/ops/short_convolution.h"
 
 #include <ATen/Dispatch.h>
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/util/Exception.h>
@@ -10,6 +9,8 @@
 #include <algorithm>
 
 #include "lagwise/kernels/short_convolution.h"
+#include "lagwise/ops/dense_passes.h"
+#include "lagwise/ops/parallel/heads.h"
 #include "lagwise/ops/parallel/sums_in_order.h"
 #include "lagwise/ops/torch/define.h"
 #include "lagwise/ops/torch/differentiable_pair.h"
@@ -72,10 +73,6 @@ MatView<T> sequence(const Tensor& x, int64_t b) {
   return {static_cast<T*>(x.data_ptr()) + b * x.stride(0), x.size(1), x.size(2),
           x.stride(1), 1};
 }
-template <class T>
-MatView<T> matrix(const Tensor& x) {
-  return {static_cast<T*>(x.data_ptr()), x.size(0), x.size(1), x.size(1), 1};
-}
 
 /// How sequences are cut: 16384 numbers or so a piece, never more than 64 or so pieces, of
 /// which each has a gradient of the taps for itself, and at least as many rows as reach
@@ -93,13 +90,6 @@ struct Pieces {
   int64_t sequence(int64_t i) const { return i / each; }
 };
 
-template <class Fn>
-void for_each_piece(int64_t count, const Fn& fn) {
-  at::parallel_for(0, count, 1, [&](int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) fn(i);
-  });
-}
-
 void forward_op(const c10::OperatorHandle& op, Stack* stack) {
   const Stack taken = take_arguments(op, *stack);
   const ConvolutionArguments given = read_convolution(taken.data());
@@ -107,14 +97,14 @@ void forward_op(const c10::OperatorHandle& op, Stack* stack) {
   const Tensor y = at::empty(x.sizes(), x.options());
   const Pieces pieces(x, taps);
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), kOp, [&] {
-    for_each_piece(x.size(0) * pieces.each, [&](int64_t i) {
+    for_each_task<scalar_t>(x.size(0) * pieces.each, 0, [&](int64_t i, scalar_t*) {
       const int64_t b = pieces.sequence(i), begin = pieces.begin(i),
                     end = pieces.end(i);
       const auto rows = sequence<const scalar_t>(x, b);
       kernels::short_convolution<scalar_t>(
           begin == 0 ? sequence<const scalar_t>(before, b)
                      : rows.slice(begin - pieces.reach, begin),
-          rows.slice(begin, end), matrix<const scalar_t>(taps),
+          rows.slice(begin, end), matrix_view<const scalar_t>(taps),
           sequence<scalar_t>(y, b).slice(begin, end));
     });
   });
@@ -136,13 +126,13 @@ void backward_op(const c10::OperatorHandle& op, Stack* stack) {
   // Each piece sums its own rows; the pieces are summed in their order.
   const Tensor sums = at::zeros({count, taps.size(0), taps.size(1)}, x.options());
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), kOp, [&] {
-    for_each_piece(count, [&](int64_t i) {
+    for_each_task<scalar_t>(count, 0, [&](int64_t i, scalar_t*) {
       const int64_t b = pieces.sequence(i), begin = pieces.begin(i),
                     end = pieces.end(i);
-      const auto weights = matrix<const scalar_t>(taps);
+      const auto weights = matrix_view<const scalar_t>(taps);
       const auto up = sequence<const scalar_t>(dy, b).slice(
           begin, std::min(pieces.rows, end + reach));
-      const MatView<scalar_t> sum = matrix<scalar_t>(sums[i]);
+      const MatView<scalar_t> sum = sequence<scalar_t>(sums, i);
       kernels::short_convolution_gradient<scalar_t>(
           sequence<const scalar_t>(x, b).slice(begin, end), weights, up, 0,
           sequence<scalar_t>(dx, b).slice(begin, end), sum);
