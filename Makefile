@@ -43,11 +43,14 @@ test:  ## the tests and checks of every commit (fresh machine: about 20 minutes)
 	@$(STAGE) build cmake --build $(BUILD)
 	@$(STAGE) "WebAssembly module" tools/wasm
 	@$(STAGE) "build for the sanitised tests" tools/preset asan
+	@find build/asan -name '*.gcda' -delete
 	@echo "== tests (seconds per stage stand in the summary, by label)"
 	@ctest --test-dir $(BUILD) --output-on-failure -j 2 -LE long
+	@echo "== lines that the tests of the torch-free layers ran"
+	@/usr/bin/python3 tools/coverage.py build/asan
 
 .PHONY: test-long
-test-long:  ## what make test leaves out: 1,000 kills, clang, races, valgrind; about an hour
+test-long:  ## what make test leaves out: 1,000 kills, clang, races, valgrind, other CPUs; about an hour
 	@$(STAGE) packages tools/setup build test
 	@mkdir -p build
 	@$(CONFIGURE) -DLAGWISE_BUILD_TESTS=ON > build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
@@ -68,9 +71,10 @@ test-python:  ## the Python package: wheel for torch 2.13 in build/python-venv, 
 .PHONY: coverage
 coverage:  ## which lines of the torch-free layers their tests run, by layer
 	@tools/setup build test
-	@find build/coverage -name '*.gcda' -delete 2>/dev/null || true
-	@$(STAGE) "tests that count lines" tools/preset coverage --test
-	@/usr/bin/python3 tools/coverage.py build/coverage
+	@$(STAGE) "build for the sanitised tests" tools/preset asan
+	@find build/asan -name '*.gcda' -delete
+	@$(STAGE) "tests that count lines" tools/preset asan --test
+	@/usr/bin/python3 tools/coverage.py build/asan
 
 .PHONY: golden
 GOLDEN ?= tests/golden

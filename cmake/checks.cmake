@@ -69,6 +69,8 @@ lagwise_check(clang long tools/preset clang --test)
 lagwise_check(races long tools/test_threads)
 lagwise_check(valgrind long ${PYTHON} tests/valgrind_test.py $<TARGET_FILE:lagwise_program>
               $<TARGET_FILE_DIR:lagwise_runtime>)
+lagwise_check(cpus long ${PYTHON} tests/cpus_test.py $<TARGET_FILE:lagwise_program>
+              $<TARGET_FILE:lagwise_run>)
 if(LAGWISE_GLOO)
   lagwise_check(launch_long long ${PYTHON} tests/launch_test.py
                 $<TARGET_FILE:lagwise_program> 20)

@@ -124,6 +124,9 @@ def refusals(small):
     refused([*train, "--timeout", "1"], "nobody answered at 127.0.0.1:29617", 5, **alone)
     commands = run(small.launch(2, "x", "--hosts", "a,b")).stdout
     assert "--hosts a,b --host 1 --port 29500 train small.toml --out x" in commands, commands
+    run([*small.launch(2, "only-read"), "--parse-only"])
+    run([*small.launch(2, "only-read"), "--fersh", "--parse-only"], code=2)
+    assert not os.path.exists("only-read")
     print("refusals: one line each")
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""How much of each layer the tests run: `make coverage`.
+"""How much of each layer the tests run: at the end of `make test`, and `make coverage`.
 
-  tools/coverage.py build/coverage     after its tests have run
+  tools/coverage.py build/asan     after its tests have run
 
 Prints, for each layer, its lines and how many of them were run, and the largest functions of
 which not one line was. No threshold: the figures are there to be read. Lines of tests do not

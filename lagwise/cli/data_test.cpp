@@ -8,7 +8,7 @@
 #include "lagwise/data/sets/new_folder.h"
 #include "lagwise/data/sources/listops_examples.h"
 #include "lagwise/data/testing_files.h"
-#include "lagwise/tasks/task.h"
+#include "lagwise/tasks/testing_tasks.h"
 
 namespace lagwise::cli {
 namespace {
@@ -144,8 +144,9 @@ TEST_F(Data, PreparesChorales) {
 }
 
 TEST_F(Data, MakesPathfinder) {
-  make({"pathfinder", "--train", "3", "--valid", "1", "--test", "1", "--contour", "6"});
-  const auto task = make_task({.task = "pathfinder", .path = set});
+  make({"pathfinder", "--train", "3", "--valid", "1", "--test", "1", "--contour", "6",
+        "--patch", "4"});
+  const auto task = make_task({.task = "pathfinder:patch=4", .path = set});
   EXPECT_EQ(task->size("train"), 3);
   EXPECT_EQ(task->eval_batch("test", 0, 1).tokens.size(1), 1024);
 }
@@ -156,6 +157,33 @@ TEST_F(Data, PreparesPairs) {
   const auto task = make_task({.task = "retrieval", .path = set});
   EXPECT_EQ(task->size("train"), 2);
   EXPECT_EQ(task->eval_batch("train", 0, 2).source.size(1), 3);
+}
+
+TEST_F(Data, PreparesPairsInTheTokensOfATokenizer) {
+  put(folder / "a.txt", "one two one two one two three");
+  make({"language", folder / "a.txt", "--tokens", "word", "--valid", "0", "--test",
+        "0"});
+  put(folder / "words.json", contents(set + "/tokenizer.json"));
+  std::filesystem::remove_all(set);
+  put(folder / "p.tsv", "1\ta\tb\tone two\ttwo two one\n0\ta\tb\tthree\tone\n");
+  make({"retrieval", folder / "p.tsv", "--tokenizer", folder / "words.json"});
+  const auto task = make_task({.task = "retrieval", .path = set});
+  ModelConfig shape;
+  task->shape(shape);
+  EXPECT_LT(shape.vocabulary, 10);
+  EXPECT_THAT(task->tokenizer(), HasSubstr("three"));
+  const Batch batch = task->eval_batch("train", 0, 2);
+  EXPECT_EQ(row_of(batch.tokens, batch.lengths, 0).size(), 2u);
+  EXPECT_EQ(row_of(batch.source, batch.source_lengths, 0).size(), 3u);
+  EXPECT_EQ(row_of(batch.tokens, batch.lengths, 0)[0],
+            row_of(batch.source, batch.source_lengths, 0)[2]);
+  // What `lagwise predict` reads, in the same tokens.
+  const std::string line = "one two\ttwo two one\n";
+  const auto asked = read_unlabelled("retrieval", "f.tsv", data::bytes_of(line), shape,
+                                     task->tokenizer());
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_EQ(asked[0].first, row_of(batch.tokens, batch.lengths, 0));
+  EXPECT_EQ(asked[0].second, row_of(batch.source, batch.source_lengths, 0));
 }
 
 TEST_F(Data, RefusesWhatIsWrongAndLeavesNothing) {

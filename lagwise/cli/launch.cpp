@@ -93,6 +93,19 @@ LaunchPlan plan_of(const LaunchFlags& flags, int attempt) {
   return plan;
 }
 
+/// Ends as a single process with these words does.
+[[noreturn]] void hand_on(const std::vector<std::string>& words) {
+  Child child(words, "");
+  const StopSignal listening;
+  bool handed_on = false;
+  int code = 0;
+  while (!child.ended(code)) {
+    if (StopSignal::asked() && !handed_on) child.interrupt(), handed_on = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  throw EndWith{code};
+}
+
 /// A comparison starts processes of its own, one run after another.
 void launch_compare(const LaunchFlags& flags) {
   const std::pair<const char*, bool> of_train[] = {
@@ -106,15 +119,7 @@ void launch_compare(const LaunchFlags& flags) {
                                   ": expected the verb train, got compare");
   std::vector<std::string> words = flags.words;
   words.insert(words.end(), {"--processes", std::to_string(flags.here)});
-  Child child(words, "");
-  const StopSignal listening;
-  bool handed_on = false;
-  int code = 0;
-  while (!child.ended(code)) {
-    if (StopSignal::asked() && !handed_on) child.interrupt(), handed_on = true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  throw EndWith{code};
+  hand_on(words);
 }
 
 void check(const LaunchFlags& flags) {
@@ -134,6 +139,9 @@ void check(const LaunchFlags& flags) {
 
 void run_launch(const LaunchFlags& flags) {
   check(flags);
+  // Ranks would make the folder of their run before they read the words.
+  if (std::ranges::find(flags.words, kParseOnly) != flags.words.end())
+    hand_on(flags.words);
   if (flags.words.front() == "compare") return launch_compare(flags);
   if (!flags.hosts.empty() && flags.host < 0) return print_commands(flags);
   const StopSignal listening;

@@ -28,8 +28,6 @@ constexpr const char* kExitCodes = R"(Exit codes:
   5    a process of the job was lost
   130  interrupted, after saving)";
 
-constexpr const char* kParseOnly = "--parse-only";
-
 bool is_option(const std::string& word) { return word.starts_with('-'); }
 
 std::vector<std::string> verb_names(const CLI::App& app) {

@@ -23,6 +23,9 @@ struct EndWith {
   int code;
 };
 
+/// The flag with which any command is read and nothing is done.
+constexpr const char* kParseOnly = "--parse-only";
+
 using AddVerb = void (*)(CLI::App& app);
 
 /// The program `lagwise`: reads the words after the program's name, runs the verb

@@ -209,6 +209,32 @@ TEST(ReportPage, SetsLossAgainstMinutesOfTrainingAndTheSpeedOfWriting) {
   EXPECT_THAT(tabs[1].series.at(0).y, ElementsAre(2.25));
 }
 
+TEST(ReportPage, DrawsTheMeanOfSeedsWhereCostIsWeighed) {
+  const TempFolder folder;
+  const auto add = [&](const std::string& run, const std::string& seed,
+                       const std::string& loss, const std::string& speed) {
+    put(folder.path() / run / "recipe.toml", kRecipe + ("seed = " + seed + "\n"));
+    put(folder.path() / run / "metrics.jsonl",
+        R"({"step": 1, "loss": 3, "seconds": )" + speed +
+            "}\n"
+            R"({"step": 1, "split": "valid", "loss": )" +
+            loss + "}\n");
+    put(folder.path() / run / "eval/decode-test.json",
+        R"({"chunk": 1, "points": [{"tokens_per_second": )" + speed + "}]}");
+  };
+  add("a/seed-0", "0", "2", "60");
+  add("a/seed-1", "1", "3", "180");
+  const auto runs = read_runs({folder.path().string()});
+  const report::Section section = cost_section(runs);
+  for (const report::Chart& chart : charts(section).tabs) {
+    ASSERT_EQ(chart.series.size(), 1u);
+    EXPECT_EQ(chart.series[0].label, "none, linear:map=elu1");
+    EXPECT_THAT(chart.series[0].y, ElementsAre(2.5));
+  }
+  EXPECT_THAT(charts(section).tabs[0].series[0].x, ElementsAre(2));
+  EXPECT_THAT(charts(section).tabs[1].series[0].x, ElementsAre(120));
+}
+
 TEST(ReportPage, CountsRunsByWhatBecameOfThem) {
   const TempFolder folder;
   const std::string line = "{\"step\": 5, \"loss\": 2}\n";

@@ -47,6 +47,15 @@ TEST(PageJson, KeepsSixDigits) {
             Json::parse(R"([[1.23457, "x"], [null, null]])"));
 }
 
+TEST(PageJson, HasSamplesWordForWord) {
+  Page page{"t", "", {}, {}, ""};
+  page.sections.push_back({"", "", {Samples{"Texts", {{"r", "To </b>", "be", "n"}}}}});
+  const Json json = Json::parse(page_json(page));
+  EXPECT_EQ(
+      json["sections"][0]["blocks"][0]["samples"],
+      Json::parse(R"([{"run": "r", "prompt": "To </b>", "text": "be", "note": "n"}])"));
+}
+
 TEST(PageJson, WritesMusicAsShortLists) {
   Roll roll{.run = "r", .beats = 4, .tempos = {{0, 96}}};
   roll.tracks = {{"bass", 33, false, {{0, 0.5, 40, 90}}}};

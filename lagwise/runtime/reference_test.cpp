@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numbers>
 #include <numeric>
 
 #include "lagwise/runtime/model.h"
@@ -73,6 +74,13 @@ class Reference {
     return y;
   }
 
+  static Row centred(Row x) {
+    const double mean =
+        std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
+    for (double& each : x) each -= mean;
+    return x;
+  }
+
   static Row unit_square(Row x, double eps) {
     const double size = std::sqrt(dot(x, x) / static_cast<double>(x.size()) + eps);
     for (double& each : x) each /= size;
@@ -80,9 +88,14 @@ class Reference {
   }
 
   Row normed(const std::string& name, const Row& x) const {
-    Row y = unit_square(x, plan_.norm_eps);
+    const bool layer = plan_.norm == "layer";
+    Row y = unit_square(layer ? centred(x) : x, plan_.norm_eps);
     const float* const gain = floats(name + ".weight");
-    for (size_t j = 0; j < y.size(); ++j) y[j] *= static_cast<double>(gain[j]);
+    const float* const bias = layer ? floats(name + ".bias") : nullptr;
+    for (size_t j = 0; j < y.size(); ++j) {
+      y[j] *= static_cast<double>(gain[j]);
+      if (layer) y[j] += static_cast<double>(bias[j]);
+    }
     return y;
   }
 
@@ -132,6 +145,8 @@ class Reference {
               static_cast<double>(taps[back * columns + c]) * mixed[t - back][c];
     for (int64_t h = 0; h < plan_.heads; ++h)
       head(of, h, convolved, fade, write, results);
+    if (of.memory.norm == "layer_concat")
+      for (Row& row : results) row = unit_square(centred(row), of.memory.norm_eps);
     for (size_t t = 0; t < x.size(); ++t)
       for (size_t j = 0; j < values; ++j) {
         const double gate = mixed[t][columns + j];
@@ -146,8 +161,10 @@ class Reference {
 
   /// What the score is made of: features that were turned by the position, and those of
   /// the denominator.
-  Key encoded(const OneTokenLayer& of, int64_t head, Row x, size_t position) const {
+  Key encoded(const OneTokenLayer& of, int64_t head, Row x, size_t position,
+              bool is_query) const {
     if (of.place.after_map) x = features(of.memory.map, x);
+    if (of.place.sines > 0) x = waved(of.place, head, x, position, is_query);
     Key key{x, x};
     const auto planes = static_cast<size_t>(of.place.planes);
     const int64_t first = of.place.frequency.size() > of.place.planes
@@ -169,6 +186,43 @@ class Reference {
       for (double& each : key.turned) each /= size;
     }
     return key;
+  }
+
+  /// Each number times cosines and sines of its own waves and a constant, which become W
+  /// numbers: by noise, or by folding each into one of them.
+  static Row waved(const OneTokenPlace& place, int64_t head, const Row& x,
+                   size_t position, bool is_query) {
+    const auto d = std::ssize(x);
+    const bool gated = !place.constant.empty();
+    const int64_t waves = 2 * place.sines, all = waves + (gated ? 1 : 0);
+    Row y(static_cast<size_t>(place.width));
+    const auto add = [&](int64_t row, int64_t wave, double value) {
+      if (!place.fold.empty()) {
+        const int64_t bin = place.fold[row * all + wave];
+        y[static_cast<size_t>(std::abs(bin) - 1)] += bin < 0 ? -value : value;
+        return;
+      }
+      for (int64_t r = 0; r < place.width; ++r)
+        y[static_cast<size_t>(r)] +=
+            value * static_cast<double>(
+                        wave < waves
+                            ? place.noise[(row * waves + wave) * place.width + r]
+                            : place.gate_noise[row * place.width + r]);
+    };
+    for (int64_t i = 0; i < d; ++i) {
+      const int64_t row = head * d + i;
+      const double value = x[static_cast<size_t>(i)];
+      for (int64_t k = 0; k < place.sines; ++k) {
+        const int64_t at = row * place.sines + k;
+        const double turns = place.turns[at] * static_cast<double>(position) +
+                             (is_query ? place.phase[at] : 0.0);
+        const double size = value * static_cast<double>(place.amplitude[at]);
+        add(row, 2 * k, size * std::cos(2 * std::numbers::pi * turns));
+        add(row, 2 * k + 1, size * std::sin(2 * std::numbers::pi * turns));
+      }
+      if (gated) add(row, waves, value * static_cast<double>(place.constant[row]));
+    }
+    return y;
   }
 
   static Row features(const OneTokenMap& map, const Row& x) {
@@ -199,8 +253,8 @@ class Reference {
     Matrix written;  // what each token leaves behind, under its key
     std::vector<Key> keys;
     for (size_t t = 0; t < qkv.size(); ++t) {
-      keys.push_back(encoded(of, h, part(t, queries + h * d, d), t));
-      const Key query = encoded(of, h, part(t, h * d, d), t);
+      keys.push_back(encoded(of, h, part(t, queries + h * d, d), t, false));
+      const Key query = encoded(of, h, part(t, h * d, d), t, true);
       written.push_back(part(t, 2 * queries + h * e, e));
       const auto recalled = [&](const Row& by, size_t until) {
         Row sum(static_cast<size_t>(e));
@@ -228,7 +282,7 @@ class Reference {
         }
         for (double& each : out) each /= sum;
       }
-      out = unit_square(out, of.memory.norm_eps);
+      if (of.memory.norm == "rms_head") out = unit_square(out, of.memory.norm_eps);
       std::copy(out.begin(), out.end(), results[t].begin() + h * e);
     }
   }
@@ -269,6 +323,53 @@ TEST(RuntimeReference, OfTheDeltaRule) {
     layer.place.separate = false;
   }
   expect_same(plan);
+}
+
+TEST(RuntimeReference, OfNormsThatCentre) {
+  Plan plan = small_plan();
+  plan.norm = "layer";
+  for (OneTokenLayer& layer : plan.one.layers) layer.memory.norm = "layer_concat";
+  expect_same(plan);
+}
+
+/// SineSPE: D = 4 numbers of 3 heads with 2 waves each become 5.
+Plan waved_plan(bool gated) {
+  Plan plan = small_plan();
+  for (OneTokenLayer& layer : plan.one.layers) {
+    OneTokenPlace& place = layer.place;
+    place.after_map = place.separate = false;
+    place.planes = 0, place.frequency = {};
+    place.sines = 2, place.width = 5;
+    std::vector<double> turns, phase;
+    for (int i = 0; i < 24; ++i)
+      turns.push_back(0.013 * (i + 1)), phase.push_back(0.07 * i);
+    place.turns = turns, place.phase = phase;
+    place.amplitude = waves(24, 0.9, 1.5);
+    if (gated) place.constant = waves(12, 0.4, 0.8);
+  }
+  return plan;
+}
+
+TEST(RuntimeReference, OfWavesWithNoise) {
+  for (const bool gated : {false, true}) {
+    Plan plan = waved_plan(gated);
+    for (OneTokenLayer& layer : plan.one.layers) {
+      layer.place.noise = waves(3 * 4 * 4 * 5, 1.7, 1.0);
+      if (gated) layer.place.gate_noise = waves(3 * 4 * 5, 2.1, 1.0);
+    }
+    expect_same(plan);
+  }
+}
+
+TEST(RuntimeReference, OfWavesThatAreFolded) {
+  for (const bool gated : {false, true}) {
+    Plan plan = waved_plan(gated);
+    std::vector<int64_t> fold;
+    for (int64_t i = 0; i < 12 * (gated ? 5 : 4); ++i)
+      fold.push_back((i % 3 == 0 ? -1 : 1) * (1 + 7 * i % 5));
+    for (OneTokenLayer& layer : plan.one.layers) layer.place.fold = fold;
+    expect_same(plan);
+  }
 }
 
 TEST(RuntimeReference, OfRandomFeatures) {

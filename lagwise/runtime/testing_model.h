@@ -50,6 +50,8 @@ inline runtime::ModelWriter small_writer(const runtime::Plan& plan) {
   const auto norm = [&](const std::string& name) {
     writer.floats(name + ".weight", {plan.dim},
                   std::vector<float>(static_cast<size_t>(plan.dim), 1.1f));
+    if (plan.norm == "layer")
+      writer.floats(name + ".bias", {plan.dim}, waves(plan.dim, step += 0.13, 0.1));
   };
   dense("embed", plan.vocabulary, plan.dim);
   norm("norm");

@@ -1,10 +1,12 @@
-// Do two discs lie on one snake of paddles? Images read pixel by pixel.
+// Do two discs lie on one snake of paddles? Images read pixel by pixel, or in squares.
 //
 //     data.path empty   made by the rules of the Long Range Arena (data/sources/pathfinder.h)
 //     a folder          the Arena's own, such as curv_contour_length_14
 //     a prepared set    of `lagwise data pathfinder`
 //
-// contour=14 is hard, 9 intermediate, 6 easy.
+// contour=14 is hard, 9 intermediate, 6 easy. With patch=4 a square of 4 x 4 pixels
+// becomes one row of the model, as in the task images. A prepared set keeps the patch it
+// was made with.
 
 #include <stdexcept>
 
@@ -20,6 +22,7 @@ constexpr const char* kPathfinderTask = "pathfinder";
 
 data::PathfinderMaking pathfinder_making(const TaskConfig& config, Spec& options) {
   data::PathfinderMaking making;
+  making.patch = take_count(options, "patch", 1);
   making.train = take_count(options, "train", 2000);
   making.valid = take_count(options, "valid", 200);
   making.test = take_count(options, "test", 500);
@@ -29,29 +32,43 @@ data::PathfinderMaking pathfinder_making(const TaskConfig& config, Spec& options
   return making;
 }
 
+std::unique_ptr<Task> task_of(const TaskConfig& config, int64_t side, int64_t patch,
+                              data::ExampleSet set) {
+  return std::make_unique<Classification>(
+      ClassificationFacts{.name = kPathfinderTask,
+                          .vocabulary = 256,
+                          .classes = 2,
+                          .length = side * side,
+                          .grid = {side / patch, side / patch},
+                          .patch = patch * patch,
+                          .seed = config.seed},
+      std::move(set));
+}
+
+std::unique_ptr<Task> make_prepared(const TaskConfig& config, Spec& options) {
+  data::ExampleSet set(config.path, kPathfinderTask, {});
+  const int64_t patch = set.number("patch", 1),
+                asked = take_count(options, "patch", patch);
+  if (asked != patch)
+    throw std::invalid_argument("pathfinder: the set was prepared with patch=" +
+                                std::to_string(patch) + "; expected the same, or none");
+  return task_of(config, set.number("side"), patch, std::move(set));
+}
+
 std::unique_ptr<Task> make_pathfinder(const TaskConfig& config, Spec& options) {
-  const bool prepared = !config.path.empty() && data::is_shard_set(config.path);
-  data::ExampleSet set = prepared ? data::ExampleSet(config.path, kPathfinderTask, {})
-                                  : data::ExampleSet(data::ExampleLayout{});
+  if (!config.path.empty() && data::is_shard_set(config.path))
+    return make_prepared(config, options);
+  data::ExampleSet set(data::ExampleLayout{});
   const auto gather = [&](const std::string& split, const data::Example& example,
                           double) { set.add(split, example); };
-  int64_t side = 0;
-  if (prepared) {
-    side = set.number("side");
-  } else if (config.path.empty()) {
+  if (config.path.empty()) {
     const data::PathfinderMaking plan = pathfinder_making(config, options);
     data::make_pathfinder_examples(plan, gather);
-    side = plan.rules.side;
-  } else {
-    side = data::read_pathfinder_examples(config.path, gather);
+    return task_of(config, plan.rules.side, plan.patch, std::move(set));
   }
-  return std::make_unique<Classification>(ClassificationFacts{.name = kPathfinderTask,
-                                                              .vocabulary = 256,
-                                                              .classes = 2,
-                                                              .length = side * side,
-                                                              .grid = {side, side},
-                                                              .seed = config.seed},
-                                          std::move(set));
+  const int64_t patch = take_count(options, "patch", 1);
+  const int64_t side = data::read_pathfinder_examples(config.path, patch, gather);
+  return task_of(config, side, patch, std::move(set));
 }
 
 const RegisterTask pathfinder_registered({

@@ -27,6 +27,16 @@ TEST(PathfinderTask, MakesImagesOfTheArenasSize) {
   EXPECT_EQ(task->eval_batch("train", 0, 3).tokens.sizes(), at::IntArrayRef({3, 1024}));
 }
 
+TEST(PathfinderTask, CanReadSquares) {
+  const auto task = make_task({.task = std::string(kSmall) + ",patch=4"});
+  ModelConfig shape;
+  task->shape(shape);
+  EXPECT_EQ(shape.grid, (std::vector<int64_t>{8, 8}));
+  EXPECT_EQ(shape.patch, 16);
+  EXPECT_EQ(task->eval_batch("train", 0, 3).tokens.sizes(), at::IntArrayRef({3, 1024}));
+  expect_task_keeps_its_promises({.task = std::string(kSmall) + ",patch=4"});
+}
+
 TEST(PathfinderTask, ReadsTheArenasFolderAndPreparedSets) {
   const TempFolder folder;
   std::string lines;
@@ -45,12 +55,19 @@ TEST(PathfinderTask, ReadsTheArenasFolderAndPreparedSets) {
     data::ExampleWriter writer(folder / "set",
                                {"", "pathfinder", 256, {}, {{"side", "2"}}}, {}, 2);
     data::read_pathfinder_examples(
-        folder.path(), [&](const std::string& split, const data::Example& example,
-                           double) { writer.add(split, example); });
+        folder.path(), 1,
+        [&](const std::string& split, const data::Example& example, double) {
+          writer.add(split, example);
+        });
     writer.commit();
   }
   const auto set = make_task({.task = "pathfinder", .path = folder / "set"});
   expect_same_batch(raw->train_batch(1, 0, 5), set->train_batch(1, 0, 5));
+  // A set without a word on its patch was made pixel by pixel.
+  EXPECT_THAT(
+      refusal(
+          [&] { make_task({.task = "pathfinder:patch=2", .path = folder / "set"}); }),
+      HasSubstr("the set was prepared with patch=1; expected the same, or none"));
 }
 
 TEST(PathfinderTask, RefusesBadOptions) {
@@ -58,6 +75,8 @@ TEST(PathfinderTask, RefusesBadOptions) {
               HasSubstr("pathfinder: expected contours of 3 paddles"));
   EXPECT_THAT(refusal([] { make_task({.task = "pathfinder:trian=3"}); }),
               HasSubstr("did you mean 'train'?"));
+  EXPECT_THAT(refusal([] { make_task({.task = "pathfinder:patch=5"}); }),
+              HasSubstr("pathfinder: expected a patch that divides 32, got 5"));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Do two texts belong together? Read byte by byte, each by the same encoder.
+// Do two texts belong together? Read byte by byte, or in the tokens of a set that was
+// prepared with a tokenizer, each by the same encoder.
 //
 //     tables (.tsv)    papers that cite each other, as the Long Range Arena has them
 //     a text corpus    passages of `length` bytes from one article or from two, made
@@ -11,6 +12,7 @@
 #include "lagwise/data/formats/delimited.h"
 #include "lagwise/data/sources/retrieval_examples.h"
 #include "lagwise/tasks/classification.h"
+#include "lagwise/tasks/set_tokenizer.h"
 #include "lagwise/tasks/taking.h"
 
 namespace lagwise {
@@ -31,9 +33,21 @@ data::PassageMaking retrieval_making(const TaskConfig& config, Spec& options) {
   return making;
 }
 
-data::ExampleSet retrieval_examples(const TaskConfig& config, Spec& options) {
-  if (data::is_shard_set(config.path))
-    return {config.path, kRetrievalTask, kTwoPassages};
+std::unique_ptr<Task> make_retrieval(const TaskConfig& config, Spec& options) {
+  need_path(kRetrievalTask, config.path);
+  ClassificationFacts facts{.name = kRetrievalTask,
+                            .vocabulary = 256,
+                            .classes = 2,
+                            .length = config.length,
+                            .seed = config.seed};
+  if (data::is_shard_set(config.path)) {
+    data::ExampleSet set(config.path, kRetrievalTask, kTwoPassages);
+    if (const auto tokenizer = set_tokenizer(config.path, set)) {
+      facts.vocabulary = tokenizer->vocabulary();
+      facts.tokenizer = tokenizer->json();
+    }
+    return std::make_unique<Classification>(facts, std::move(set));
+  }
   data::ExampleSet set(kTwoPassages);
   const auto gather = [&](const std::string& split, const data::Example& example,
                           double) { set.add(split, example); };
@@ -41,17 +55,7 @@ data::ExampleSet retrieval_examples(const TaskConfig& config, Spec& options) {
     data::read_retrieval_examples(config.path, gather);
   else
     data::make_passage_examples(retrieval_making(config, options), gather);
-  return set;
-}
-
-std::unique_ptr<Task> make_retrieval(const TaskConfig& config, Spec& options) {
-  need_path(kRetrievalTask, config.path);
-  return std::make_unique<Classification>(ClassificationFacts{.name = kRetrievalTask,
-                                                              .vocabulary = 256,
-                                                              .classes = 2,
-                                                              .length = config.length,
-                                                              .seed = config.seed},
-                                          retrieval_examples(config, options));
+  return std::make_unique<Classification>(facts, std::move(set));
 }
 
 /// Two texts a line with a tab between, or a table like those of AAN, whose labels are
@@ -77,7 +81,8 @@ std::vector<Unlabelled> unlabelled_passages(const std::string& name, data::Bytes
 
 const RegisterTask retrieval_registered({
     .name = kRetrievalTask,
-    .summary = "do two texts belong together: AAN tables, passages of a text corpus",
+    .summary = "do two texts belong together, by bytes or tokens: AAN tables, passages "
+               "of a corpus",
     .metric = "accuracy",
     .make = make_retrieval,
     .unlabelled = unlabelled_passages,

@@ -4,11 +4,10 @@
 
 #include <stdexcept>
 
-#include "lagwise/core/errors.h"
 #include "lagwise/data/sets/text_file.h"
 #include "lagwise/data/sources/text_examples.h"
-#include "lagwise/data/text/tokenizer.h"
 #include "lagwise/tasks/classification.h"
+#include "lagwise/tasks/set_tokenizer.h"
 #include "lagwise/tasks/taking.h"
 
 namespace lagwise {
@@ -27,19 +26,6 @@ data::TextReading reading(const TaskConfig& config, Spec& options) {
   return reading;
 }
 
-/// What a set was prepared with; nullptr: its tokens are bytes.
-std::unique_ptr<data::Tokenizer> tokenizer_of(const std::string& folder,
-                                              const data::ExampleSet& set) {
-  const std::string hash = set.info("tokenizer");
-  if (hash.empty()) return nullptr;
-  const std::string file = folder + "/" + data::kTokenizerFile;
-  auto tokenizer = data::load_tokenizer(file);
-  if (hash != data::hash_text(tokenizer->hash()) ||
-      tokenizer->vocabulary() != set.number("vocabulary"))
-    throw DataError(file, -1, "the tokenizer that the set was made with");
-  return tokenizer;
-}
-
 std::unique_ptr<Task> make_text(const TaskConfig& config, Spec& options) {
   need_path(kTextTask, config.path);
   ClassificationFacts facts{.name = kTextTask,
@@ -48,7 +34,7 @@ std::unique_ptr<Task> make_text(const TaskConfig& config, Spec& options) {
                             .seed = config.seed};
   if (data::is_shard_set(config.path)) {
     data::ExampleSet set(config.path, kTextTask, {});
-    if (const auto tokenizer = tokenizer_of(config.path, set)) {
+    if (const auto tokenizer = set_tokenizer(config.path, set)) {
       facts.vocabulary = tokenizer->vocabulary();
       facts.tokenizer = tokenizer->json();
     }

@@ -15,8 +15,12 @@ namespace {
 
 struct PathfinderFlags {
   std::string out, path;
-  data::PathfinderMaking making{
-      .train = 160000, .valid = 20000, .test = 20000, .seed = 0, .rules = {}};
+  data::PathfinderMaking making{.train = 160000,
+                                .valid = 20000,
+                                .test = 20000,
+                                .seed = 0,
+                                .patch = 1,
+                                .rules = {}};
 };
 
 std::string source_of(const PathfinderFlags& flags) {
@@ -37,8 +41,10 @@ void prepare_pathfinder(const PathfinderFlags& flags) {
                      if (flags.path.empty())
                        data::make_pathfinder_examples(flags.making, visit);
                      else
-                       side = data::read_pathfinder_examples(flags.path, visit);
+                       side = data::read_pathfinder_examples(flags.path,
+                                                             flags.making.patch, visit);
                      writer.note("side", side);
+                     writer.note("patch", flags.making.patch);
                    });
 }
 
@@ -61,6 +67,9 @@ void add_data_pathfinder(CLI::App& verb) {
   number("--seed", making.seed, 0, INT32_MAX, "The same seed gives the same images");
   number("--contour", making.rules.contour_length, 3, 16,
          "Paddles of a long snake: 14 is hard, 9 intermediate, 6 easy");
+  app->add_option("--patch", making.patch,
+                  "Side of a square of pixels that becomes one row of the model")
+      ->capture_default_str();
   app->callback([flags] { prepare_pathfinder(*flags); });
 }
 

@@ -1,4 +1,5 @@
-// `lagwise data retrieval`: pairs of texts, read or made from a corpus.
+// `lagwise data retrieval`: pairs of texts, read or made from a corpus, as bytes or as the
+// tokens of a tokenizer.
 
 #include <fmt/format.h>
 
@@ -6,6 +7,7 @@
 
 #include "lagwise/cli/checks.h"
 #include "lagwise/cli/data/prepared_set.h"
+#include "lagwise/cli/data/tokenizer_flag.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/data/sources/retrieval_examples.h"
 
@@ -13,7 +15,7 @@ namespace lagwise::cli {
 namespace {
 
 struct RetrievalFlags {
-  std::string out;
+  std::string out, tokenizer;
   data::PassageMaking making{.path = "",
                              .train = 10000,
                              .valid = 500,
@@ -28,20 +30,45 @@ std::string source_of(const data::PassageMaking& making, bool tables) {
                      making.path, making.seed);
 }
 
+/// The tokens of texts whose bytes are given.
+std::vector<int32_t> in_tokens(const data::Tokenizer& tokenizer,
+                               const std::vector<int32_t>& bytes) {
+  std::string text;
+  for (const int32_t byte : bytes) text += static_cast<char>(byte);
+  return tokenizer.encode(text);
+}
+
 void prepare_retrieval(const RetrievalFlags& flags) {
   const bool tables = data::is_retrieval_table(flags.making.path);
-  prepare_examples(
-      {.out = flags.out,
-       .task = "retrieval",
-       .manifest = {source_of(flags.making, tables), "retrieval", 256, {}, {}},
-       .layout = {.labelled = true, .paired = true},
-       .classes = 2},
-      [&](data::ExampleWriter&, const data::VisitExample& visit) {
-        if (tables)
-          data::read_retrieval_examples(flags.making.path, visit);
-        else
-          data::make_passage_examples(flags.making, visit);
-      });
+  data::ShardManifest manifest{
+      source_of(flags.making, tables), "retrieval", 256, {}, {}};
+  std::unique_ptr<data::Tokenizer> tokenizer;
+  if (!flags.tokenizer.empty()) {
+    tokenizer = tokenizer_from(flags.tokenizer);
+    manifest.vocabulary = tokenizer->vocabulary();
+    manifest.info["tokenizer"] = data::hash_text(tokenizer->hash());
+  }
+  prepare_examples({.out = flags.out,
+                    .task = "retrieval",
+                    .manifest = manifest,
+                    .layout = {.labelled = true, .paired = true},
+                    .classes = 2,
+                    .tokenizer = tokenizer.get()},
+                   [&](data::ExampleWriter&, const data::VisitExample& visit) {
+                     const data::VisitExample tokenised =
+                         [&](const std::string& split, const data::Example& example,
+                             double done) {
+                           if (!tokenizer) return visit(split, example, done);
+                           visit(split,
+                                 {example.label, in_tokens(*tokenizer, example.first),
+                                  in_tokens(*tokenizer, example.second)},
+                                 done);
+                         };
+                     if (tables)
+                       data::read_retrieval_examples(flags.making.path, tokenised);
+                     else
+                       data::make_passage_examples(flags.making, tokenised);
+                   });
 }
 
 void add_data_retrieval(CLI::App& verb) {
@@ -64,6 +91,7 @@ void add_data_retrieval(CLI::App& verb) {
   number("--test", making.test, 0, 100000000, "Pairs to make for the split test");
   number("--length", making.length, 1, 1000000, "Bytes of a passage to make");
   number("--seed", making.seed, 0, INT32_MAX, "The same seed makes the same pairs");
+  add_tokenizer_flag(*app, flags->tokenizer, "in place of bytes");
   app->callback([flags] { prepare_retrieval(*flags); });
 }
 

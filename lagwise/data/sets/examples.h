@@ -80,6 +80,10 @@ class ExampleSet {
   /// What the maker of a prepared set kept in it: empty for sets in memory.
   std::string info(const std::string& key) const;
   int64_t number(const std::string& key) const;  ///< DataError if it is none
+  /// `fallback` where the set has nothing by this key, as one of an earlier version.
+  int64_t number(const std::string& key, int64_t fallback) const {
+    return info(key).empty() ? fallback : number(key);
+  }
   std::vector<std::string> class_names() const;  ///< none: they are numbers
 
   uint64_t hash() const;

@@ -106,6 +106,20 @@ TEST_F(Examples, KeepWhatTheirMakerSaid) {
   EXPECT_THAT(
       data_error([&] { set.number("patch"); }),
       HasSubstr("manifest.json: expected a whole number as info.patch, got ''"));
+  EXPECT_EQ(set.number("patch", 1), 1);
+  EXPECT_EQ(set.number("side", 1), 4);
+  EXPECT_TRUE(set.class_names().empty());
+}
+
+TEST_F(Examples, KeepTheNamesOfTheirClasses) {
+  {
+    ExampleWriter writer(folder / "named", {"", "toy", 2, {}, {}}, {}, 2);
+    writer.add("train", {1, {0, 1}, {}});
+    writer.note_classes({"no", "yes, \"indeed\""});
+    writer.commit();
+  }
+  const ExampleSet set(folder / "named", "toy", {});
+  EXPECT_EQ(set.class_names(), (std::vector<std::string>{"no", "yes, \"indeed\""}));
 }
 
 TEST_F(Examples, MakeRoomForLabelsAboveTheVocabulary) {

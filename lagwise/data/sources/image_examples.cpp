@@ -39,7 +39,7 @@ class Splitter {
 
 ImageShape read_cifar10(const ImageReading& reading, const VisitExample& visit) {
   constexpr auto kSide = static_cast<int64_t>(Cifar10::kSide);
-  check_patch(reading.patch, kSide);
+  check_patch("images", reading.patch, kSide);
   std::vector<Cifar10> batches;
   int64_t train = 0;
   for (int n = 1; n <= 5; ++n) {
@@ -95,7 +95,7 @@ ImageShape read_mnist(const ImageReading& reading, const VisitExample& visit) {
   const int64_t side = train.images.shape[1];
   if (test.images.shape[1] != side)
     throw DataError(reading.path, -1, "images of one size in train and t10k");
-  check_patch(reading.patch, side);
+  check_patch("images", reading.patch, side);
   Splitter splitter(reading.valid, train.images.size(), test.images.size(), visit);
   const auto example = [&](const Digits& from, int64_t i) -> Example {
     return {from.labels.item(i)[0],
@@ -123,9 +123,9 @@ std::vector<int32_t> image_patches(Bytes planes, int64_t side, int64_t patch) {
   return out;
 }
 
-void check_patch(int64_t patch, int64_t side) {
+void check_patch(const std::string& task, int64_t patch, int64_t side) {
   if (patch < 1 || side % patch != 0)
-    throw std::invalid_argument("images: expected a patch that divides " +
+    throw std::invalid_argument(task + ": expected a patch that divides " +
                                 std::to_string(side) + ", got " +
                                 std::to_string(patch));
 }

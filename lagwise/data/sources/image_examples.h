@@ -39,7 +39,8 @@ ImageShape read_image_examples(const ImageReading& reading, const VisitExample& 
 /// Planes [channels, side, side] in the order said above.
 std::vector<int32_t> image_patches(Bytes planes, int64_t side, int64_t patch);
 
-/// std::invalid_argument for a patch that does not divide the side.
-void check_patch(int64_t patch, int64_t side);
+/// std::invalid_argument, which begins with the task's name, for a patch that does not
+/// divide the side.
+void check_patch(const std::string& task, int64_t patch, int64_t side);
 
 }  // namespace lagwise::data

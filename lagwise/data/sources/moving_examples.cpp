@@ -41,10 +41,7 @@ std::vector<int32_t> clip_patches(const MovingClip& clip, const MovingMaking& ma
 
 void make_moving_examples(const MovingMaking& making, const VisitExample& visit) {
   const Moving moving(making.seed, making.rules);
-  if (making.patch < 1 || making.rules.side % making.patch != 0)
-    throw std::invalid_argument("moving: expected a patch that divides " +
-                                std::to_string(making.rules.side) + ", got " +
-                                std::to_string(making.patch));
+  check_patch("moving", making.patch, making.rules.side);
   const Shapes shapes = making.path.empty() ? Shapes() : read_shapes(making.path);
   const auto all = static_cast<double>(making.train + making.valid + making.test);
   int64_t made = 0;

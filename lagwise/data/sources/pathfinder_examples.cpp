@@ -8,6 +8,7 @@
 #include "lagwise/core/errors.h"
 #include "lagwise/data/formats/grey_png.h"
 #include "lagwise/data/formats/mapped_file.h"
+#include "lagwise/data/sources/image_examples.h"
 
 namespace lagwise::data {
 namespace {
@@ -68,13 +69,17 @@ bool parse_line(const std::string& text, PathfinderLine& line) {
 
 void make_pathfinder_examples(const PathfinderMaking& making,
                               const VisitExample& visit) {
+  check_patch("pathfinder", making.patch, making.rules.side);
   const Pathfinder pathfinder(making.seed, making.rules);
   const auto all = static_cast<double>(making.train + making.valid + making.test);
   int64_t made = 0;
   const auto make = [&](const std::string& split, int64_t images) {
     for (int64_t i = 0; i < images; ++i) {
       const PathfinderImage image = pathfinder.image(made++);
-      visit(split, {image.label, {image.pixels.begin(), image.pixels.end()}, {}},
+      visit(split,
+            {image.label,
+             image_patches(image.pixels, making.rules.side, making.patch),
+             {}},
             static_cast<double>(made) / all);
     }
   };
@@ -99,14 +104,15 @@ std::vector<PathfinderLine> parse_pathfinder_metadata(const std::string& name,
   return lines;
 }
 
-int64_t read_pathfinder_examples(const std::string& folder, const VisitExample& visit) {
+int64_t read_pathfinder_examples(const std::string& folder, int64_t patch,
+                                 const VisitExample& visit) {
   const std::vector<PathfinderLine> lines = all_lines(folder);
   const size_t all = lines.size();
   int64_t side = 0;
   for (size_t i = 0; i < all; ++i) {
     const std::string file = folder + "/" + lines[i].image;
     const GreyImage image = read_grey_png(file);
-    if (side == 0) side = image.width;
+    if (side == 0) check_patch("pathfinder", patch, side = image.width);
     if (image.width != side || image.height != side)
       throw DataError(file, -1,
                       "an image of " + std::to_string(side) + " x " +
@@ -115,7 +121,7 @@ int64_t read_pathfinder_examples(const std::string& folder, const VisitExample& 
                           std::to_string(image.height));
     const char* split =
         10 * i < 8 * all ? "train" : (10 * i < 9 * all ? "valid" : "test");
-    visit(split, {lines[i].label, {image.pixels.begin(), image.pixels.end()}, {}},
+    visit(split, {lines[i].label, image_patches(image.pixels, side, patch), {}},
           static_cast<double>(i + 1) / static_cast<double>(all));
   }
   return side;

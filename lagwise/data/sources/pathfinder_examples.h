@@ -11,11 +11,13 @@ namespace lagwise::data {
 struct PathfinderMaking {
   int64_t train = 0, valid = 0, test = 0;  ///< images of each split
   uint64_t seed = 0;
+  int64_t patch = 1;  ///< side of a square of pixels that becomes one row
   PathfinderRules rules;
 };
 
-/// Makes images: pixels as tokens, label 0 or 1. test comes first, then valid, then
-/// train, so that both stay what they are when train grows.
+/// Makes images: pixels as tokens, patch after patch as `image_patches` has them, label 0
+/// or 1. test comes first, then valid, then train, so that both stay what they are when
+/// train grows. std::invalid_argument for a patch that does not divide the side.
 void make_pathfinder_examples(const PathfinderMaking& making,
                               const VisitExample& visit);
 
@@ -34,7 +36,8 @@ std::vector<PathfinderLine> parse_pathfinder_metadata(const std::string& name,
 /// Reads the Arena's folder (such as curv_contour_length_14), with metadata/<n>.npy
 /// (which are text there) in the order of their numbers and the images they name. The
 /// first 80 % are train, the next 10 % valid, the last test. Returns the side of the
-/// images, which are square and of one size. DataError names what is wrong.
-int64_t read_pathfinder_examples(const std::string& folder, const VisitExample& visit);
+/// images in pixels, which are square and of one size. DataError names what is wrong.
+int64_t read_pathfinder_examples(const std::string& folder, int64_t patch,
+                                 const VisitExample& visit);
 
 }  // namespace lagwise::data

@@ -22,8 +22,8 @@ VisitExample into(Seen& seen) {
 
 TEST(PathfinderExamples, KeepValidAndTestWhenTrainGrows) {
   Seen few, many;
-  make_pathfinder_examples({1, 2, 2, 3, {}}, into(few));
-  make_pathfinder_examples({4, 2, 2, 3, {}}, into(many));
+  make_pathfinder_examples({1, 2, 2, 3, 1, {}}, into(few));
+  make_pathfinder_examples({4, 2, 2, 3, 1, {}}, into(many));
   EXPECT_EQ(many["train"].size(), 4u);
   for (const char* split : {"valid", "test"})
     for (size_t i = 0; i < 2; ++i) {
@@ -31,6 +31,23 @@ TEST(PathfinderExamples, KeepValidAndTestWhenTrainGrows) {
       EXPECT_EQ(few[split][i].label, many[split][i].label);
     }
   EXPECT_EQ(many["train"][0].first.size(), 1024u);
+}
+
+TEST(PathfinderExamples, CanBeReadInSquares) {
+  Seen pixels, squares;
+  make_pathfinder_examples({1, 0, 1, 3, 1, {}}, into(pixels));
+  make_pathfinder_examples({1, 0, 1, 3, 4, {}}, into(squares));
+  const std::vector<int32_t>& image = pixels["test"][0].first;
+  std::vector<int32_t> wanted;
+  for (size_t top = 0; top < 32; top += 4)
+    for (size_t left = 0; left < 32; left += 4)
+      for (size_t i = 0; i < 16; ++i)
+        wanted.push_back(image[(top + i / 4) * 32 + left + i % 4]);
+  EXPECT_EQ(squares["test"][0].first, wanted);
+  EXPECT_EQ(squares["test"][0].label, pixels["test"][0].label);
+  for (const int64_t patch : {0, 5})
+    EXPECT_THROW(make_pathfinder_examples({1, 0, 1, 3, patch, {}}, into(pixels)),
+                 std::invalid_argument);
 }
 
 struct PathfinderFolder : ::testing::Test {
@@ -51,7 +68,7 @@ struct PathfinderFolder : ::testing::Test {
   }
   Seen read() {
     Seen seen;
-    EXPECT_EQ(read_pathfinder_examples(folder.path(), into(seen)), 4);
+    EXPECT_EQ(read_pathfinder_examples(folder.path(), 1, into(seen)), 4);
     return seen;
   }
 };
@@ -72,7 +89,7 @@ TEST_F(PathfinderFolder, NamesWhatIsWrong) {
   const auto error = [&] {
     return data_error([&] {
       Seen seen;
-      read_pathfinder_examples(folder.path(), into(seen));
+      read_pathfinder_examples(folder.path(), 1, into(seen));
     });
   };
   EXPECT_THAT(error(), HasSubstr("expected metadata/<number>.npy in the folder"));

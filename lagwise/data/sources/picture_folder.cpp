@@ -98,7 +98,7 @@ class PictureFolder {
     if (reading_.size > 0) picture = squared(picture, reading_.size);
     if (side_ == 0) {
       side_ = picture.height;
-      if (picture.height == picture.width) check_patch(reading_.patch, side_);
+      if (picture.height == picture.width) check_patch("images", reading_.patch, side_);
     }
     if (picture.height != side_ || picture.width != side_)
       throw DataError(file, -1,

@@ -197,6 +197,51 @@ Series loss_by_minutes(const RunRecord& run) {
   return series;
 }
 
+/// What tells a run from the other seeds of the same recipe is the end of its name:
+/// "rope/seed-2", "rope, linear, seed 2"; where it is all of it, "seed-2", they are called
+/// by their model.
+std::string name_without_seed(const RunRecord& run) {
+  const size_t number = run.name.find_last_not_of("0123456789") + 1;
+  const std::string before = run.name.substr(0, number);
+  const ModelConfig& model = run.summary.recipe.model;
+  if (before == "seed-") return model.encoding + ", " + model.attention;
+  for (const std::string mark : {"/seed-", ", seed "})
+    if (before.ends_with(mark)) return before.substr(0, number - mark.size());
+  return run.name;
+}
+
+/// A series for each recipe: the mean over those of its seeds that have as many points as
+/// the first.
+std::vector<Series> mean_over_seeds(const std::vector<RunRecord>& runs,
+                                    Series (*of)(const RunRecord&)) {
+  std::map<std::string, std::vector<Series>> seeds;
+  std::vector<std::string> order;
+  for (const RunRecord& run : runs) {
+    Series one = of(run);
+    if (!has_points(one)) continue;
+    Recipe shared = run.summary.recipe;
+    shared.title.clear(), shared.train.seed = 0;
+    std::vector<Series>& same = seeds[recipe_text(shared)];
+    if (same.empty()) order.push_back(recipe_text(shared));
+    if (same.size() == 1) same[0].label = name_without_seed(run);
+    if (same.empty() || same[0].x.size() == one.x.size())
+      same.push_back(std::move(one));
+  }
+  std::vector<Series> means;
+  for (const std::string& key : order) {
+    const std::vector<Series>& same = seeds.at(key);
+    Series mean = same[0];
+    const auto count = static_cast<double>(same.size());
+    for (size_t i = 0; i < mean.x.size(); ++i) {
+      mean.x[i] = mean.y[i] = 0;
+      for (const Series& one : same)
+        mean.x[i] += one.x[i] / count, mean.y[i] += one.y[i] / count;
+    }
+    means.push_back(std::move(mean));
+  }
+  return means;
+}
+
 /// One point: how fast a run writes, and how well it had learned in the end.
 Series loss_by_writing(const RunRecord& run) {
   const double speed = writing_speed(run);
@@ -229,13 +274,12 @@ report::Section cost_section(const std::vector<RunRecord>& runs) {
       titled("writing", "Loss against the speed of writing",
              {"tokens per second of generation, one sequence", true, "count"}, up);
   writing.note =
-      "A point is a run: further down it knows more, further to the right it writes "
-      "faster. The loss is that of its last evaluation.";
-  for (const RunRecord& run : runs) {
-    for (auto& [chart, series] : {std::pair{&minutes, loss_by_minutes(run)},
-                                  std::pair{&writing, loss_by_writing(run)}})
-      if (has_points(series)) chart->series.push_back(series);
-  }
+      "Further down it knows more, further to the right it writes faster. The loss is "
+      "that of the last evaluation; runs that differ in their seed alone are one "
+      "point, "
+      "their mean.";
+  minutes.series = mean_over_seeds(runs, loss_by_minutes);
+  writing.series = mean_over_seeds(runs, loss_by_writing);
   report::Charts card;
   for (Chart* chart : {&minutes, &writing})
     if (!chart->series.empty()) card.tabs.push_back(std::move(*chart));
