@@ -22,7 +22,7 @@ build:  ## build/release/lagwise, lagwise-bench and their libraries
 
 .PHONY: demo
 demo:  ## five models learn to play, and play on far beyond what they learned: out/demo
-	@echo "A fresh machine needs about 10 minutes for packages and build, then some 7 to train."
+	@echo "A fresh machine needs about 10 minutes for packages and build, then some 8 to train."
 	@$(STAGE) packages tools/setup build
 	@test -f $(BUILD)/build.ninja || $(CONFIGURE) -DLAGWISE_SIMD=native
 	@$(STAGE) build cmake --build $(BUILD) --target lagwise_program
