@@ -52,7 +52,8 @@ std::unique_ptr<Task> make_prepared(const TaskConfig& config, Spec& options) {
   if (asked != patch)
     throw std::invalid_argument("pathfinder: the set was prepared with patch=" +
                                 std::to_string(patch) + "; expected the same, or none");
-  return task_of(config, set.number("side"), patch, std::move(set));
+  const int64_t side = set.number("side");
+  return task_of(config, side, patch, std::move(set));
 }
 
 std::unique_ptr<Task> make_pathfinder(const TaskConfig& config, Spec& options) {
