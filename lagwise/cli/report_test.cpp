@@ -219,13 +219,17 @@ TEST(ReportPage, DrawsTheMeanOfSeedsWhereCostIsWeighed) {
             "}\n"
             R"({"step": 1, "split": "valid", "loss": )" +
             loss + "}\n");
+    put(folder.path() / run / "eval/metric-test.json",
+        R"({"metric": "bits", "value": 2})");
+    const std::string point = R"({"tokens_per_second": )" + speed + "}";
     put(folder.path() / run / "eval/decode-test.json",
-        R"({"chunk": 1, "points": [{"tokens_per_second": )" + speed + "}]}");
+        R"({"chunk": 1, "points": [)" + point + ", " + point + ", " + point + "]}");
   };
   add("a/seed-0", "0", "2", "60");
   add("a/seed-1", "1", "3", "180");
   const auto runs = read_runs({folder.path().string()});
   const report::Section section = cost_section(runs);
+  ASSERT_EQ(charts(section).tabs.size(), 2u);
   for (const report::Chart& chart : charts(section).tabs) {
     ASSERT_EQ(chart.series.size(), 1u);
     EXPECT_EQ(chart.series[0].label, "none, linear:map=elu1");
