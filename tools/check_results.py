@@ -5,8 +5,8 @@
 
 A section begins with a heading. Its commands are its indented lines; a table without any above
 it, and a command that `lagwise ... --parse-only` refuses, is a finding. The shell runs the
-commands, so loops and comments are what they are; it has nothing but a `lagwise` that parses,
-and a `make` that looks for its target. Recipes and keys that a command names must be there.
+commands, so loops and comments are what they are; it has nothing but a `lagwise` and a
+`tools/train_recipes` that parse, and a `make` that looks for its target. Recipes and keys that a command names must be there.
 """
 
 import os
@@ -22,6 +22,9 @@ PAGE = Path("docs/results.md")
 STAND_IN = """#!/bin/sh
 '{program}' "$@" --parse-only > /dev/null || echo "refused: lagwise $*" >&2
 for word in "$@"; do case $word in --recipe|recipes/*) echo "words: $*" ;; esac; done
+"""
+TRAIN_RECIPES = """#!/bin/sh
+'{tools}/train_recipes' "$@" --program '{program}' --parse-only > /dev/null
 """
 MAKE = """#!/bin/sh
 grep -q "^$1:" '{root}/Makefile' || echo "refused: make $1" >&2
@@ -56,12 +59,14 @@ def recipe_faults(words, root, keys):
 def run(commands, program, root, keys):
     """What is wrong with these lines."""
     with tempfile.TemporaryDirectory() as folder:
-        for name, text in (("lagwise", STAND_IN), ("make", MAKE)):
+        for name, text in (("lagwise", STAND_IN), ("make", MAKE),
+                           ("train_recipes", TRAIN_RECIPES)):
             path = Path(folder) / name
-            path.write_text(text.format(program=program, root=root))
+            path.write_text(text.format(program=program, root=root,
+                                        tools=tree.ROOT / "tools"))
             path.chmod(0o755)
         env = dict(os.environ, PATH=f"{folder}:/usr/bin:/bin")
-        done = subprocess.run(["bash", "-c", "\n".join(commands)], cwd=root, env=env,
+        done = subprocess.run(["bash", "-c", "\n".join(commands).replace("tools/", "")], cwd=root, env=env,
                               capture_output=True, text=True, check=False)
     wrong = [l for l in done.stderr.splitlines() if l.strip()]
     if done.returncode != 0 and not wrong:
@@ -104,6 +109,7 @@ def cases():
         ({page: "## One\n\n    lagwise compare ...the same\n" + table}, "not written out"),
         ({page: "## One\n\n    for n in 1 2; do\n      lagwise eval run-$n --lengths 1x; done\n"},
          None),
+        ({page: "## One\n\n    tools/train_recipes DATA out/recipes --sett a=b\n" + table}, "--sett"),
         ({page: "## One\n\n    lagwise train recipes/none.toml\n"}, "no recipe recipes/none.toml"),
         ({page: "## One\n\n    lagwise train recipes/a.toml --set train.stesp=3\n",
           "recipes/a.toml": ""}, "no key train.stesp"),

@@ -4,6 +4,7 @@
 // each; for pairs what it answers; for music how like their sources continuations are.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -63,6 +64,7 @@ class Eval {
 
   void run() {
     const std::vector<int64_t> lengths = lengths_asked(flags_.lengths, trained());
+    check_classes();
     say(fmt::format("{}, step {}\n", run_.folder, run_.step));
     if (!own_data())
       fmt::print(
@@ -89,6 +91,16 @@ class Eval {
   }
 
  private:
+  /// Labels of other data are judged by their names, not by their numbers.
+  void check_classes() const {
+    const std::vector<std::string> here = run_.task->class_names();
+    if (run_.class_names.empty() || here == run_.class_names) return;
+    throw DataError(
+        run_.recipe.data.path, -1,
+        fmt::format("the classes of {}: {}; got {}", run_.folder,
+                    fmt::join(run_.class_names, ", "), fmt::join(here, ", ")));
+  }
+
   int64_t trained() const { return run_.model->config().length; }
   bool fills() const { return model_row(run_.model->config().model).fills; }
 

@@ -243,6 +243,15 @@ TEST_F(TrainedRun, WritesTheSameTextForTheSameSeed) {
   EXPECT_NE(lagwise(other).out, one.out);
 }
 
+TEST_F(TrainedRun, ShowsAsMuchOfAPromptAsItWasGiven) {
+  const std::vector<std::string> some = {
+      "generate",        run(), "--prompt", "line 44",
+      "--prompt-tokens", "6",   "--length", "20"};
+  const std::vector<std::string> all = {"generate", run(),      "--prompt",
+                                        "line 4",   "--length", "20"};
+  EXPECT_EQ(lagwise(some).out, lagwise(all).out);
+}
+
 TEST_F(TrainedRun, NeedsNoPromptAndNoData) {
   EXPECT_EQ(lagwise({"generate", run(), "--length", "20"}).code, 0);
   const Outcome moved = lagwise({"generate", run(), "--data", *folder_ / "gone",

@@ -122,6 +122,12 @@ class Generate {
     text_ = run_.task.get();
   }
 
+  /// What is shown before a continuation: the text that was given, as much of it as was.
+  std::string shown_prompt(int64_t sample) const {
+    const bool whole = flags_.prompt_tokens == 0 || listens_ || scheme_;
+    return shown_text(whole ? asked(sample) : text_->decode(prompt_tokens(sample)));
+  }
+
   MusicSample music_sample(const Sample& sample) const {
     return {sample.prompt_tokens, sample.tokens,
             like_.tracks.empty() ? nullptr : &like_};
@@ -205,7 +211,7 @@ class Generate {
     if (flags_.count > 1)
       fmt::print("{}--- sample {} of {} ---\n", index > 0 ? "\n" : "", index + 1,
                  std::ssize(asked_) * flags_.count);
-    if (!listens_ && !scheme_) fmt::print("{}", shown_text(asked(index)));
+    if (!listens_ && !scheme_) fmt::print("{}", shown_prompt(index));
     std::fflush(stdout);
   }
 
@@ -230,9 +236,8 @@ class Generate {
     std::vector<Sample> samples;
     for (const std::vector<int64_t>& tokens : written.tokens) {
       const int64_t index = std::ssize(samples);
-      samples.push_back({index, shown_text(asked(index)),
-                         shown_text(text_->decode(tokens)), tokens,
-                         prompt_tokens(index)});
+      samples.push_back({index, shown_prompt(index), shown_text(text_->decode(tokens)),
+                         tokens, prompt_tokens(index)});
       if (flags_.sampling.log_probabilities)
         samples.back().log_probabilities =
             written.log_probabilities[samples.size() - 1];

@@ -18,7 +18,7 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 
 Outcome lagwise(std::vector<std::string> words) {
-  return run_captured({verb("train"), verb("predict")}, std::move(words));
+  return run_captured({verb("train"), verb("predict"), verb("eval")}, std::move(words));
 }
 
 std::string recipe(const std::string& task, const std::string& path, int steps) {
@@ -77,6 +77,26 @@ TEST_F(Predict, GivesTextsTheLabelsOfTheirTable) {
   const Outcome shown =
       lagwise({"predict", folder / "run", folder / "one.txt", "--top", "1"});
   EXPECT_THAT(shown.out, HasSubstr("one.txt  rather good 0."));
+}
+
+TEST_F(Predict, IsJudgedByTheNamesOfClassesNotTheirNumbers) {
+  const auto table = [](const std::string& a, const std::string& z) {
+    std::string rows = "text;label\n";
+    for (int i = 0; i < 40; ++i)
+      rows += i % 2 ? "aaaa aa;" + a + "\n" : "zzz zzzz;" + z + "\n";
+    return rows;
+  };
+  put(folder / "t.csv", table("good", "bad"));
+  put(folder / "same.csv", table("good", "bad") + "aa;good\n");
+  put(folder / "other.csv", table("A-good", "B-bad"));
+  train("text", folder / "t.csv", 2);
+  const auto judged = [&](const std::string& data) {
+    return lagwise({"eval", folder / "run", "--data", folder / data});
+  };
+  EXPECT_EQ(judged("same.csv").code, 0);
+  expect_failure(judged("other.csv"), 3,
+                 "other.csv: expected the classes of " + folder / "run" +
+                     ": bad, good; got A-good, B-bad");
 }
 
 TEST_F(Predict, GivesPicturesTheNamesOfTheirFolders) {

@@ -22,11 +22,11 @@ constexpr const char* kPathfinderTask = "pathfinder";
 
 data::PathfinderMaking pathfinder_making(const TaskConfig& config, Spec& options) {
   data::PathfinderMaking making;
-  making.patch = take_count(options, "patch", 1);
   making.train = take_count(options, "train", 2000);
   making.valid = take_count(options, "valid", 200);
   making.test = take_count(options, "test", 500);
   making.rules.contour_length = static_cast<int>(take_count(options, "contour", 14));
+  making.patch = take_count(options, "patch", 1);
   making.seed = config.seed;
   options.finish();  // before the work
   return making;

@@ -51,7 +51,7 @@ TEST(Tasks, TellTheirOptionsWithoutData) {
   EXPECT_EQ(keys("moving"), " train valid test frames patch");
   EXPECT_EQ(keys("music"), " scheme styles songs corpus transpose bars");
   EXPECT_EQ(keys("pairs"), " valid test source target long made");
-  EXPECT_EQ(keys("pathfinder"), " train valid test contour");
+  EXPECT_EQ(keys("pathfinder"), " train valid test contour patch");
   EXPECT_EQ(keys("retrieval"), " train valid test");
   EXPECT_EQ(keys("text"), " valid test text label");
 }

@@ -16,11 +16,14 @@ struct ImagesFlags {
 };
 
 void prepare_images(const ImagesFlags& flags) {
+  // Not within the braces below: where it throws there, g++ 12 destroys what stands
+  // before it twice.
+  const int64_t classes = data::is_picture_folder(flags.reading.path) ? 1000 : 10;
   prepare_examples(
       {.out = flags.out,
        .task = "images",
        .manifest = {"images from " + flags.reading.path, "images", 256, {}, {}},
-       .classes = data::is_picture_folder(flags.reading.path) ? 1000 : 10},
+       .classes = classes},
       [&](data::ExampleWriter& writer, const data::VisitExample& visit) {
         const data::ImageShape shape = data::read_image_examples(flags.reading, visit);
         if (!shape.classes.empty()) writer.note_classes(shape.classes);

@@ -45,7 +45,8 @@ LanguageCorpus::LanguageCorpus(const std::string& path, double valid, double tes
     : path_(path) {
   if (is_shard_set(path))
     open_set();
-  else if (!fs::is_directory(path) || !(open_wikitext_files() || open_split_files()))
+  else if (!fs::is_directory(path) ||
+           !(open_wikitext_files() || open_split_files(valid)))
     open_plain(valid, test);
   for (const auto& [name, stream] : splits_)
     if (stream.size() == 0)
@@ -82,20 +83,37 @@ bool LanguageCorpus::open_wikitext_files() {
   return !splits_.empty();
 }
 
-bool LanguageCorpus::open_split_files() {
-  const auto file_of = [&](const char* split) -> std::string {
-    for (const char* ending : {".txt", ".jsonl", ".txt.gz", ".jsonl.gz"})
-      if (std::string file = path_ + "/" + split + ending; fs::exists(file))
-        return file;
-    return "";
+bool LanguageCorpus::open_split_files(double valid) {
+  const auto file_of = [&](const std::vector<std::string>& names) {
+    std::string found;
+    for (const std::string& name : names)
+      for (const char* ending : {".txt", ".jsonl", ".txt.gz", ".jsonl.gz"}) {
+        const std::string file = path_ + "/" + name + ending;
+        if (!fs::exists(file)) continue;
+        if (!found.empty())
+          throw DataError(path_, -1,
+                          "one file for the split " + names.front() + ", got " + found +
+                              " and " + file);
+        found = file;
+      }
+    return found;
   };
-  if (file_of("train").empty() || file_of("valid").empty()) return false;
-  for (const char* split : kSplits) {
-    const std::string file = file_of(split);
-    if (file.empty()) continue;
-    files_.emplace_back(file);
-    splits_[split].append(files_.back().bytes());
+  const std::string train = file_of({"train"}), test = file_of({"test"});
+  const std::string validated = file_of({"valid", "val", "dev"});
+  if (train.empty() || (validated.empty() && test.empty())) return false;
+  files_.emplace_back(train);
+  const Bytes text = files_.back().bytes();
+  auto trained = text.size();
+  if (validated.empty()) {  // the end of train, but nothing of test
+    trained -= static_cast<size_t>(valid * static_cast<double>(text.size()));
+    if (trained < text.size()) splits_["valid"].append(text.subspan(trained));
   }
+  splits_["train"].append(text.subspan(0, trained));
+  for (const auto& [split, file] : {std::pair{"valid", validated}, {"test", test}})
+    if (!file.empty()) {
+      files_.emplace_back(file);
+      splits_[split].append(files_.back().bytes());
+    }
   return true;
 }
 

@@ -46,7 +46,9 @@ class TokenStream {
 ///     a prepared set                    of `lagwise data language`: bytes, or the
 ///                                       tokens of the tokenizer.json it holds
 ///     wiki.{train,valid,test}.tokens    WikiText, or .raw; those that are there
-///     {train,valid,test}.txt            train and valid for sure; also .jsonl, .gz
+///     {train,valid,test}.txt            train, and one of the others (valid is also val,
+///                                       dev); without valid the end of train is it; also
+///                                       .jsonl, .gz
 ///     a file, or a folder of .txt,      one after another: the end is test, what
 ///     .jsonl, or either with .gz        stands before it valid, the rest train
 class LanguageCorpus {
@@ -82,7 +84,7 @@ class LanguageCorpus {
  private:
   void open_set();
   bool open_wikitext_files();
-  bool open_split_files();
+  bool open_split_files(double valid);
   void open_plain(double valid, double test);
   void take_part(const std::string& split, int64_t begin, int64_t end);
   int64_t noted(const std::string& key) const;

@@ -68,6 +68,22 @@ TEST_F(Corpus, KnowsFilesNamedForSplits) {
   EXPECT_EQ(corpus.bytes("train"), 3);
 }
 
+TEST_F(Corpus, TrainsOnNothingOfTestWhereNoFileIsValid) {
+  put(folder / "train.txt", "abcdefghij");
+  put(folder / "test.txt", "xyz");
+  const LanguageCorpus corpus(folder.path(), 0.2, 0.1);
+  EXPECT_EQ(all_of(corpus, "train"), "abcdefgh");
+  EXPECT_EQ(all_of(corpus, "valid"), "ij");
+  EXPECT_EQ(all_of(corpus, "test"), "xyz");
+  put(folder / "dev.txt", "v");
+  const LanguageCorpus named(folder.path(), 0.2, 0.1);
+  EXPECT_EQ(all_of(named, "train"), "abcdefghij");
+  EXPECT_EQ(all_of(named, "valid"), "v");
+  put(folder / "val.jsonl", "{\"text\": \"w\"}\n");
+  EXPECT_THAT(data_error([&] { LanguageCorpus(folder.path(), 0.2, 0.1); }),
+              ::testing::HasSubstr("expected one file for the split valid, got "));
+}
+
 TEST_F(Corpus, ReadsJsonLinesAndPackedFiles) {
   put(folder / "train.jsonl", "{\"text\": \"one\"}\n{\"text\": \"two\"}\n");
   put(folder / "valid.txt.gz", gzip("three"));

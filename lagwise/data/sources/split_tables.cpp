@@ -3,16 +3,24 @@
 #include <filesystem>
 #include <vector>
 
+#include "lagwise/core/errors.h"
+
 namespace lagwise::data {
 namespace {
 
 std::string table_of(const std::string& folder, const std::vector<std::string>& names) {
+  std::string found;
   for (const std::string& name : names)
-    for (const char* ending : {".tsv", ".csv", ".jsonl"})
-      if (std::string file = folder + "/" + name + ending;
-          std::filesystem::exists(file))
-        return file;
-  return "";
+    for (const char* ending : {".tsv", ".csv", ".jsonl"}) {
+      const std::string file = folder + "/" + name + ending;
+      if (!std::filesystem::exists(file)) continue;
+      if (!found.empty())
+        throw DataError(folder, -1,
+                        "one table for the split " + names.front() + ", got " + found +
+                            " and " + file);
+      found = file;
+    }
+  return found;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "lagwise/data/sources/split_tables.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lagwise/data/testing_files.h"
@@ -18,9 +19,16 @@ TEST(SplitTables, AreFoundByTheNamesOfSplits) {
   EXPECT_EQ(found.train, folder / "train.jsonl");
   EXPECT_EQ(found.valid, folder / "dev.csv");
   EXPECT_EQ(found.test, "");
-  put(folder / "val.tsv", "");
-  EXPECT_EQ(find_split_tables(folder.path().string()).valid, folder / "val.tsv");
   EXPECT_EQ(find_split_tables(folder / "none").train, "");
+}
+
+TEST(SplitTables, AreOneForEachSplit) {
+  const TempFolder folder;
+  put(folder / "dev.csv", "");
+  put(folder / "val.tsv", "");
+  EXPECT_THAT(data_error([&] { find_split_tables(folder.path().string()); }),
+              ::testing::HasSubstr("expected one table for the split valid, got " +
+                                   folder / "val.tsv" + " and " + folder / "dev.csv"));
 }
 
 }  // namespace
