@@ -2,7 +2,7 @@
 """faults_test.py PROGRAM [KILLS]: what becomes of training where the world fails. Killed in
 the middle of KILLS saves (50 unless given), no checkpoint is unreadable and the run ends with
 the bits of one that was left alone; data that is cut short, replaced or written to, a clock
-that jumps, and memory that does not suffice are one line and a documented code, or nothing at
+that jumps, signals in a storm, and memory that does not suffice are one line and a documented code, or nothing at
 all, and never a wrong result."""
 
 import glob
@@ -199,6 +199,38 @@ def clock_jumps(small):
     print("a clock that jumps by days and years: the same bits, sane times")
 
 
+HANDLER = r"""
+#include <signal.h>
+static void nothing(int which) { (void)which; }
+__attribute__((constructor)) static void listen(void) {
+  struct sigaction action = {0};
+  action.sa_handler = nothing, action.sa_flags = SA_RESTART;
+  sigaction(SIGUSR1, &action, 0);
+}
+"""
+
+
+def signals(small):
+    """A handler that interrupts a product may write over the heap (terminal/signal_thread.h),
+    so whoever computes receives no signal. A few hundred of them used to suffice."""
+    with open("handler.c", "w") as source:
+        source.write(HANDLER)
+    run(["gcc", "-shared", "-fPIC", "-o", "handler.so", "handler.c"])
+    job = start(small.train("signals"),
+                env={**os.environ, "LD_PRELOAD": os.path.abspath("handler.so")})
+    while steps_done("signals") < 1 and job.poll() is None:
+        time.sleep(0.002)
+    sent = 0
+    while job.poll() is None:
+        job.send_signal(signal.SIGUSR1)
+        sent += 1
+        time.sleep(0.0002)
+    assert job.returncode == 0, (job.returncode, job.communicate())
+    assert sent > 100, sent
+    assert small.bits("signals") == small.bits("alone")
+    print(f"{sent} signals while it computes: the same bits")
+
+
 def no_memory(small):
     """Where memory ends it is one line, and what was saved stands."""
     def within(megabytes):
@@ -228,7 +260,7 @@ def main():
         os.environ["OMP_NUM_THREADS"] = "2"
         shutil.copy("corpus", "whole")
         run(small.train("alone"))
-        for check in (cut_short, replaced, clock_jumps, no_memory, kills):
+        for check in (cut_short, replaced, clock_jumps, signals, no_memory, kills):
             check(small)
         os.chdir("/")
 
