@@ -34,7 +34,10 @@ MappedFile::MappedFile(const std::string& file) : name_(file) {
   const Descriptor descriptor{opened};
   struct stat status;
   if (fstat(opened, &status) != 0) refuse(file);
-  if (!S_ISREG(status.st_mode)) throw DataError(file, -1, "a regular file");
+  if (!S_ISREG(status.st_mode))
+    throw DataError(file, -1,
+                    std::string("a readable file, got ") +
+                        (S_ISDIR(status.st_mode) ? "a folder" : "a pipe or device"));
   const auto size = static_cast<size_t>(status.st_size);
   if (size == 0) return;  // nothing to map
   void* const memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, opened, 0);

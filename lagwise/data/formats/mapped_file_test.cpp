@@ -34,10 +34,10 @@ TEST(MappedFile, RefusesWhatIsNoFile) {
   EXPECT_THAT(data_error([&] { MappedFile(folder / "none"); }),
               HasSubstr("/none: expected a readable file: No such file"));
   EXPECT_THAT(data_error([&] { MappedFile(folder.path().string()); }),
-              HasSubstr("expected a regular file"));
+              HasSubstr("expected a readable file, got a folder"));
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
   EXPECT_THAT(data_error([&] { MappedFile(folder / "pipe"); }),
-              HasSubstr("expected a regular file"));
+              HasSubstr("expected a readable file, got a pipe or device"));
 }
 
 TEST(MappedPlaces, KnowsWhichFileStandsWhere) {

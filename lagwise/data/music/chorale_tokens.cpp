@@ -1,12 +1,12 @@
 #include "lagwise/data/music/chorale_tokens.h"
 
 #include <charconv>
-#include <filesystem>
 #include <sstream>
 #include <stdexcept>
 
 #include "lagwise/core/errors.h"
 #include "lagwise/data/formats/jsb.h"
+#include "lagwise/data/formats/path_kind.h"
 
 namespace lagwise::data {
 namespace {
@@ -79,9 +79,8 @@ std::vector<std::string> chorale_words() {
 }
 
 void read_chorale_examples(const std::string& path, const VisitExample& visit) {
-  namespace fs = std::filesystem;
   const auto splits =
-      read_jsb(fs::is_directory(path) ? path + "/Jsb16thSeparated.json" : path);
+      read_jsb(is_folder(path) ? path + "/Jsb16thSeparated.json" : path);
   size_t all = 0, read = 0;
   for (const auto& [split, chorales] : splits) all += chorales.size();
   for (const auto& [split, chorales] : splits)

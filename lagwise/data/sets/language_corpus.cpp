@@ -2,17 +2,16 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <stdexcept>
 
 #include "lagwise/core/errors.h"
 #include "lagwise/data/formats/fnv1a.h"
+#include "lagwise/data/formats/path_kind.h"
+#include "lagwise/data/sets/split_file.h"
 #include "lagwise/data/sets/text_corpus.h"
 
 namespace lagwise::data {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kSplits[] = {"train", "valid", "test"};
 
@@ -45,8 +44,7 @@ LanguageCorpus::LanguageCorpus(const std::string& path, double valid, double tes
     : path_(path) {
   if (is_shard_set(path))
     open_set();
-  else if (!fs::is_directory(path) ||
-           !(open_wikitext_files() || open_split_files(valid)))
+  else if (!is_folder(path) || !(open_wikitext_files() || open_split_files(valid)))
     open_plain(valid, test);
   for (const auto& [name, stream] : splits_)
     if (stream.size() == 0)
@@ -76,7 +74,7 @@ void LanguageCorpus::open_set() {
 bool LanguageCorpus::open_wikitext_files() {
   for (const char* split : kSplits) {
     const std::string stem = path_ + "/wiki." + split;
-    if (!fs::exists(stem + ".tokens") && !fs::exists(stem + ".raw")) continue;
+    if (!is_there(stem + ".tokens") && !is_there(stem + ".raw")) continue;
     files_.push_back(open_wikitext(path_, split));
     splits_[split].append(files_.back().bytes());
   }
@@ -84,22 +82,11 @@ bool LanguageCorpus::open_wikitext_files() {
 }
 
 bool LanguageCorpus::open_split_files(double valid) {
-  const auto file_of = [&](const std::vector<std::string>& names) {
-    std::string found;
-    for (const std::string& name : names)
-      for (const char* ending : {".txt", ".jsonl", ".txt.gz", ".jsonl.gz"}) {
-        const std::string file = path_ + "/" + name + ending;
-        if (!fs::exists(file)) continue;
-        if (!found.empty())
-          throw DataError(path_, -1,
-                          "one file for the split " + names.front() + ", got " + found +
-                              " and " + file);
-        found = file;
-      }
-    return found;
+  const auto file_of = [&](const char* split) {
+    return find_split_file(path_, split, {".txt", ".jsonl", ".txt.gz", ".jsonl.gz"});
   };
-  const std::string train = file_of({"train"}), test = file_of({"test"});
-  const std::string validated = file_of({"valid", "val", "dev"});
+  const std::string train = file_of("train"), test = file_of("test");
+  const std::string validated = file_of("valid");
   if (train.empty() || (validated.empty() && test.empty())) return false;
   files_.emplace_back(train);
   const Bytes text = files_.back().bytes();

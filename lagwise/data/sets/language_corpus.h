@@ -46,8 +46,8 @@ class TokenStream {
 ///     a prepared set                    of `lagwise data language`: bytes, or the
 ///                                       tokens of the tokenizer.json it holds
 ///     wiki.{train,valid,test}.tokens    WikiText, or .raw; those that are there
-///     {train,valid,test}.txt            train, and one of the others (valid is also val,
-///                                       dev); without valid the end of train is it; also
+///     {train,valid,test}.txt            train, and one of the others (by the names of
+///                                       split_file.h); without valid the end of train is it; also
 ///                                       .jsonl, .gz
 ///     a file, or a folder of .txt,      one after another: the end is test, what
 ///     .jsonl, or either with .gz        stands before it valid, the rest train

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "lagwise/core/errors.h"
+#include "lagwise/data/formats/path_kind.h"
 
 namespace lagwise::data {
 namespace {
@@ -15,7 +16,7 @@ std::vector<std::string> text_files(const std::string& folder) {
   std::error_code failed;
   for (fs::recursive_directory_iterator at(folder, failed), end; !failed && at != end;
        at.increment(failed))
-    if (is_text_name(at->path().string()) && at->is_regular_file())
+    if (is_text_name(at->path().string()) && !is_folder(at->path().string()))
       files.push_back(at->path().string());
   if (failed) throw DataError(folder, -1, "a folder of text: " + failed.message());
   std::sort(files.begin(), files.end());
@@ -37,7 +38,7 @@ bool is_title(std::string_view line) {
 std::vector<TextFile> open_text(const std::string& path) {
   std::vector<TextFile> files;
   size_t bytes = 0;
-  const bool folder = fs::is_directory(path);
+  const bool folder = is_folder(path);
   for (const std::string& file : folder ? text_files(path) : std::vector{path}) {
     files.emplace_back(file);
     bytes += files.back().bytes().size();
@@ -50,7 +51,7 @@ std::vector<TextFile> open_text(const std::string& path) {
 TextFile open_wikitext(const std::string& folder, const std::string& split) {
   const std::string tokens = folder + "/wiki." + split + ".tokens";
   const std::string raw = folder + "/wiki." + split + ".raw";
-  return TextFile(!fs::exists(tokens) && fs::exists(raw) ? raw : tokens);
+  return TextFile(!is_there(tokens) && is_there(raw) ? raw : tokens);
 }
 
 int64_t wikitext_words(Bytes text) {

@@ -10,8 +10,6 @@
 namespace lagwise::data {
 namespace {
 
-constexpr size_t kMostUnpackedBytes = size_t{16} << 30;
-
 // The programs that unpack what begins like this.
 struct Packed {
   std::string_view start, program;
@@ -42,6 +40,9 @@ void check_text(const std::string& file, Bytes bytes) {
       throw DataError(
           file, 0,
           "text; this is packed (" + std::string(packed.program) + " unpacks it)");
+  if (front.starts_with("\xFF\xFE") || front.starts_with("\xFE\xFF"))
+    throw DataError(file, 0,
+                    "text in UTF-8, got UTF-16 (iconv -f UTF-16 -t UTF-8 changes it)");
   const size_t zero = front.find('\0');
   if (zero != front.npos && !begins_as_utf8(text_of(bytes), kBeginning))
     throw DataError(
@@ -51,7 +52,7 @@ void check_text(const std::string& file, Bytes bytes) {
 
 TextFile::TextFile(const std::string& file) : mapped_(file) {
   if (is_gzip(mapped_.bytes()))
-    made_ = gunzip(file, mapped_.bytes(), kMostUnpackedBytes), read_ = true;
+    made_ = gunzip(file, mapped_.bytes(), kMostUnpackedText), read_ = true;
   check_text(file, bytes());
   if (file.ends_with(".jsonl") || file.ends_with(".jsonl.gz"))
     made_ = texts_of_lines(file, bytes()), read_ = true;

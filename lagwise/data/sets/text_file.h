@@ -7,6 +7,8 @@
 
 namespace lagwise::data {
 
+inline constexpr size_t kMostUnpackedText = size_t{16} << 30;  ///< bytes of a .gz
+
 /// A file of text: mapped as it is; one packed with gzip unpacked into memory; of
 /// .jsonl (or .jsonl.gz) the texts at "text" of its lines, each ended by a line break.
 /// DataError for a file that is no text (check_text).
@@ -23,8 +25,8 @@ class TextFile {
   bool read_ = false;  ///< `made_` is the text
 };
 
-/// DataError where bytes are no text, whatever its encoding: packed, or neither UTF-8 nor
-/// without a byte 0 in the beginning, as pictures and programs are.
+/// DataError where bytes are no text that can be read: packed, in UTF-16, or neither UTF-8
+/// nor without a byte 0 in the beginning, as pictures and programs are.
 void check_text(const std::string& file, Bytes bytes);
 
 /// Whether a file's name says that it is text of one of these kinds: .txt, .jsonl, or

@@ -1,17 +1,15 @@
 #include "lagwise/data/sources/listops_examples.h"
 
-#include <filesystem>
 #include <stdexcept>
 
 #include "lagwise/core/errors.h"
+#include "lagwise/data/formats/path_kind.h"
 #include "lagwise/data/sets/split_dealer.h"
 #include "lagwise/data/sources/listops_expression.h"
 #include "lagwise/data/sources/lra_tables.h"
 
 namespace lagwise::data {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// `split` is asked once for every row.
 int64_t read_rows(const std::string& file, const std::function<std::string()>& split,
@@ -53,7 +51,7 @@ void make_listops_examples(const ListopsMaking& making, const VisitExample& visi
 }
 
 void read_listops_examples(const std::string& path, const VisitExample& visit) {
-  if (!fs::is_directory(path)) {
+  if (!is_folder(path)) {
     SplitDealer dealer(0.1, 0.1);
     read_rows(
         path, [&] { return dealer.next(); }, visit);
@@ -62,12 +60,12 @@ void read_listops_examples(const std::string& path, const VisitExample& visit) {
   const std::pair<const char*, const char*> files[] = {{"train", "/basic_train.tsv"},
                                                        {"valid", "/basic_val.tsv"},
                                                        {"test", "/basic_test.tsv"}};
-  if (!fs::exists(path + files[0].second))
+  if (!is_there(path + files[0].second))
     throw DataError(path, -1,
                     "basic_train.tsv, basic_val.tsv, basic_test.tsv in the folder");
   for (const auto& [name, file] : files) {
     const char* const split = name;  // clang 14 hands no structured binding to a lambda
-    if (fs::exists(path + file))
+    if (is_there(path + file))
       read_rows(
           path + file, [&] { return split; }, visit);
   }

@@ -7,6 +7,7 @@
 #include "lagwise/core/errors.h"
 #include "lagwise/data/formats/jsb.h"
 #include "lagwise/data/formats/mapped_file.h"
+#include "lagwise/data/formats/path_kind.h"
 #include "lagwise/data/formats/picture.h"
 #include "lagwise/data/music/music_corpus.h"
 #include "lagwise/data/sets/language_corpus.h"
@@ -54,10 +55,16 @@ bool has_columns(const std::string& file, const std::vector<Column>& columns) {
   try {
     TextColumns table(file, columns);
     std::vector<std::string> row;
-    return !file.ends_with(".jsonl") || table.next(row);
+    return !is_json_table_name(file) || table.next(row);
   } catch (const DataError&) {
     return false;
   }
+}
+
+/// Rows of text alone, without a label.
+bool is_text_table(const std::string& file) {
+  return is_json_table_name(file) && has_columns(file, {{"text", {}}}) &&
+         !has_columns(file, {label_column("")});
 }
 
 /// "label id id text text", without a header, as AAN has it.
@@ -79,22 +86,30 @@ bool begins_as_text(const std::string& file) {
   return !front.empty() && front.find('\0') == front.npos && begins_as_utf8(all, kRead);
 }
 
+/// The longest of sequences `first`, `first` + `step`, .. of all splits.
+int64_t longest(const ShardSet& set, int64_t first, int64_t step = 1) {
+  int64_t longest = 0;
+  for (const std::string& split : set.splits())
+    for (int64_t i = first; i < set.split(split).sequences(); i += step)
+      longest = std::max(longest, set.split(split).length(i));
+  return longest;
+}
+
 /// One look.
 class Look {
  public:
   explicit Look(const std::string& path) { found_.path = path; }
 
   Recognised at_all() {
-    std::error_code failed;
-    if (!fs::exists(found_.path, failed))
+    if (!is_there(found_.path))
       throw DataError(found_.path, -1, "a file or a folder; nothing is there");
-    fs::is_directory(found_.path) ? folder() : file();
+    is_folder(found_.path) ? folder() : file();
     return std::move(found_);
   }
 
  private:
   std::string in(const std::string& name) const { return found_.path + "/" + name; }
-  bool has(const std::string& name) const { return fs::exists(in(name)); }
+  bool has(const std::string& name) const { return is_there(in(name)); }
   void say(const std::string& line) { found_.seen.push_back(line); }
   void none(const std::string& why) { found_.why = why; }
 
@@ -145,8 +160,8 @@ class Look {
     int64_t others = 0;
     for (fs::recursive_directory_iterator at(found_.path, failed), end;
          !failed && at != end; at.increment(failed)) {
-      if (!at->is_regular_file(failed)) continue;
       const std::string name = at->path().string();
+      if (is_folder(name)) continue;
       if (is_note(at->path()))
         ++others;
       else if (is_packed_name(at->path()))
@@ -207,6 +222,10 @@ class Look {
       sequences[split] = set.split(split).sequences();
     say("a prepared set of scheme " + found_.form);
     say("sequences: " + by_split(sequences));
+    // Only what fits into data.length is taken of these.
+    if (found_.form == "listops") found_.length = longest(set, 0) - 1;  // the label
+    if (found_.form == kPairsScheme)
+      found_.length = std::max(longest(set, 0, 2), longest(set, 1, 2) + 1);
   }
 
   void midi() { found_.kind = "midi"; }
@@ -224,6 +243,8 @@ class Look {
         found_.kind = "retrieval";
         return say("tables of two texts and whether they belong together");
       }
+    if (tables_.size() > 1 && std::ranges::all_of(tables_, is_text_table))
+      return language();
     if (tables_.size() > 1)
       return none("one table, or those called train, valid and test");
     found_.path = tables_[0];
@@ -232,10 +253,11 @@ class Look {
 
   /// By its columns; `file` is the path itself, or the table train in it.
   void table(const std::string& file) {
+    std::vector<std::string> row;
+    TextColumns(file, {}).next(row);  // what cannot be read as a table says why
     if (has_columns(file, {source_column(), target_column()})) return pairs();
     if (has_columns(file, {text_column(""), label_column("")})) return labelled();
-    if (file.ends_with(".jsonl") && has_columns(file, {{"text", {}}}))
-      return language();
+    if (is_text_table(file)) return language();
     if (is_aan_table(file)) {
       found_.kind = "retrieval";
       return say("a table of two texts and whether they belong together");

@@ -15,7 +15,8 @@ struct Recognised {
   std::string form;  ///< of images cifar10, mnist or folders; of a set its scheme
   std::vector<std::string> seen;  ///< what lies there, for people, a line each
   std::string why = {};           ///< why it is none; a clause after "expected"
-  int64_t length = 0;             ///< of pairs: the data.length that takes all of them
+  int64_t length = 0;  ///< of pairs, and sets of ListOps: the data.length that takes
+                       ///<   all of them
 };
 
 /// Looks at names, then into what they promise: tables, texts and chorales are read whole,

@@ -6,6 +6,7 @@
 #include "lagwise/data/sets/examples.h"
 #include "lagwise/data/sources/pair_examples.h"
 #include "lagwise/data/testing_files.h"
+#include "lagwise/data/testing_gzip.h"
 
 namespace lagwise::data {
 namespace {
@@ -48,6 +49,31 @@ TEST_F(RecognisedPath, TellsTablesByTheirColumns) {
               HasSubstr("(columns source and target, or text and label, in "));
   EXPECT_EQ(table("d.tsv", "1\t3\t4\tone text\tanother\n"),
             "retrieval: a table of two texts and whether they belong together");
+}
+
+TEST_F(RecognisedPath, TellsPackedTablesToo) {
+  EXPECT_EQ(table("a.csv.gz", gzip("text,label\na,x\nb,y\n")),
+            "text: labelled texts: train 2 | 2 labels: x, y");
+  put(folder / "t/a.jsonl.gz", gzip("{\"text\": \"some text\"}\n"));
+  put(folder / "t/b.jsonl", "{\"text\": \"and more of it\"}\n");
+  EXPECT_EQ(look("t"), "language: 2 tables | text; bytes: test 1, train 23, valid 1");
+}
+
+TEST_F(RecognisedPath, SaysWhyATableCannotBeRead) {
+  std::filesystem::create_directories(folder / "d/train.csv");
+  EXPECT_THAT(data_error([&] { look("d"); }),
+              HasSubstr("d/train.csv: expected a readable file, got a folder"));
+  std::filesystem::create_directories(folder / "l");
+  std::filesystem::create_symlink("nowhere", folder / "l/a.csv");
+  EXPECT_THAT(data_error([&] { look("l"); }),
+              HasSubstr("l/a.csv: expected a readable file: No such file"));
+  std::filesystem::create_symlink("circle", folder / "circle");
+  EXPECT_THAT(data_error([&] { look("circle"); }),
+              HasSubstr("circle: expected a readable file: "));
+  EXPECT_THAT(data_error([&] { table("u.csv", std::string("\xFF\xFEt\0e\0", 6)); }),
+              HasSubstr("u.csv, byte 0: expected text in UTF-8, got UTF-16"));
+  EXPECT_THAT(data_error([&] { table("x.jsonl", "{\"text\": \n"); }),
+              HasSubstr("x.jsonl, line 1"));
 }
 
 TEST_F(RecognisedPath, SaysTheRowThatIsWrong) {
@@ -123,10 +149,11 @@ TEST_F(RecognisedPath, TellsKnownSetsByTheirNames) {
 
 TEST_F(RecognisedPath, TellsAPreparedSet) {
   ExampleWriter writer(folder / "set", {"", kPairsScheme, 256, {}, {}}, kPairsLayout);
-  writer.add("train", {0, {1}, {2}});
+  writer.add("train", {0, {1}, {2, 3, 4}});
   writer.commit();
   EXPECT_EQ(look("set"),
             "set/pairs: a prepared set of scheme pairs | sequences: train 2");
+  EXPECT_EQ(recognise(folder / "set").length, 4);
 }
 
 TEST_F(RecognisedPath, SaysWhatItSawWhereItIsNone) {

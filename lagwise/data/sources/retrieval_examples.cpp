@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "lagwise/core/errors.h"
+#include "lagwise/data/formats/path_kind.h"
 #include "lagwise/data/sets/split_dealer.h"
 #include "lagwise/data/sets/text_corpus.h"
 #include "lagwise/data/sources/dice.h"
@@ -51,7 +52,7 @@ struct Articles {
 
 bool has_wikitext(const std::string& path, const char* split) {
   const std::string stem = path + "/wiki." + split;
-  return fs::exists(stem + ".tokens") || fs::exists(stem + ".raw");
+  return is_there(stem + ".tokens") || is_there(stem + ".raw");
 }
 
 Articles open_articles(const std::string& path) {
@@ -127,12 +128,11 @@ class Pairs {
 }  // namespace
 
 bool is_retrieval_table(const std::string& path) {
-  return fs::is_directory(path) ? !table_of_pairs(path, {""}).empty()
-                                : path.ends_with(".tsv");
+  return is_folder(path) ? !table_of_pairs(path, {""}).empty() : path.ends_with(".tsv");
 }
 
 void read_retrieval_examples(const std::string& path, const VisitExample& visit) {
-  if (!fs::is_directory(path)) {
+  if (!is_folder(path)) {
     SplitDealer dealer(0.1, 0.1);
     return read_pairs(
         path, [&] { return dealer.next(); }, visit);

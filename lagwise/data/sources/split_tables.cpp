@@ -1,33 +1,15 @@
 #include "lagwise/data/sources/split_tables.h"
 
-#include <filesystem>
-#include <vector>
-
-#include "lagwise/core/errors.h"
+#include "lagwise/data/sets/split_file.h"
+#include "lagwise/data/sources/text_columns.h"
 
 namespace lagwise::data {
-namespace {
-
-std::string table_of(const std::string& folder, const std::vector<std::string>& names) {
-  std::string found;
-  for (const std::string& name : names)
-    for (const char* ending : {".tsv", ".csv", ".jsonl"}) {
-      const std::string file = folder + "/" + name + ending;
-      if (!std::filesystem::exists(file)) continue;
-      if (!found.empty())
-        throw DataError(folder, -1,
-                        "one table for the split " + names.front() + ", got " + found +
-                            " and " + file);
-      found = file;
-    }
-  return found;
-}
-
-}  // namespace
 
 SplitTables find_split_tables(const std::string& folder) {
-  return {table_of(folder, {"train"}), table_of(folder, {"valid", "val", "dev"}),
-          table_of(folder, {"test"})};
+  const auto table_of = [&](const char* split) {
+    return find_split_file(folder, split, table_endings());
+  };
+  return {table_of("train"), table_of("valid"), table_of("test")};
 }
 
 }  // namespace lagwise::data

@@ -9,7 +9,7 @@ struct SplitTables {
   std::string train, valid, test;
 };
 
-/// train, valid (or val, dev) and test, each with .tsv, .csv or .jsonl.
+/// train, valid and test (data/sets/split_file.h), each with an ending of tables.
 SplitTables find_split_tables(const std::string& folder);
 
 }  // namespace lagwise::data

@@ -5,8 +5,10 @@
 
 #include "lagwise/core/errors.h"
 #include "lagwise/data/formats/delimited.h"
+#include "lagwise/data/formats/gunzip.h"
 #include "lagwise/data/formats/json_lines.h"
 #include "lagwise/data/formats/mapped_file.h"
+#include "lagwise/data/sets/text_file.h"
 #include "lagwise/data/text/code_point.h"
 
 namespace lagwise::data {
@@ -27,6 +29,11 @@ struct TextColumns::File {
 namespace {
 
 constexpr std::string_view kMark = "\xEF\xBB\xBF";  // byte order mark, in UTF-8
+
+/// What the column may be called, the best first.
+std::vector<std::string> legal_names(const Column& column) {
+  return column.asked.empty() ? column.usual : std::vector{column.asked};
+}
 
 std::string names_of(const Column& column) {
   if (!column.asked.empty()) return "'" + column.asked + "'";
@@ -84,14 +91,13 @@ class DelimitedRows : public TextColumns::Rows {
   }
 
   size_t place(const Column& column, char delimiter) const {
-    const auto found = [&](const std::string& name) {
-      return static_cast<size_t>(std::ranges::find(fields_, name) - fields_.begin());
-    };
-    if (!column.asked.empty() && found(column.asked) < fields_.size())
-      return found(column.asked);
-    if (column.asked.empty())
-      for (const std::string& name : column.usual)
-        if (found(name) < fields_.size()) return found(name);
+    for (const std::string& name : legal_names(column)) {
+      const auto many = std::ranges::count(fields_, name);
+      if (many > 1)
+        throw refusal("one column named '" + name + "', got " + std::to_string(many));
+      if (many == 1)
+        return static_cast<size_t>(std::ranges::find(fields_, name) - fields_.begin());
+    }
     std::string all;
     for (const std::string& field : fields_)
       if (all.size() < 200) all += (all.empty() ? "" : ", ") + field.substr(0, 40);
@@ -131,9 +137,7 @@ class JsonRows : public TextColumns::Rows {
 
  private:
   std::string text(const nlohmann::json& row, const Column& column) const {
-    std::vector<std::string> names = column.usual;
-    if (!column.asked.empty()) names = {column.asked};
-    for (const std::string& name : names) {
+    for (const std::string& name : legal_names(column)) {
       const auto found = row.find(name);
       if (found == row.end()) continue;
       if (found->is_string()) return found->get<std::string>();
@@ -151,19 +155,22 @@ class JsonRows : public TextColumns::Rows {
 
 TextColumns::TextColumns(const std::string& name, Bytes bytes,
                          std::vector<Column> columns) {
-  if (name.ends_with(".jsonl")) {
+  if (is_gzip(bytes)) bytes = unpacked_ = gunzip(name, bytes, kMostUnpackedText);
+  check_text(name, bytes);
+  if (is_json_table_name(name)) {
     rows_ = std::make_unique<JsonRows>(name, bytes, std::move(columns));
     return;
   }
-  const Delimiting how =
-      name.ends_with(".csv") ? csv_delimiting(text_of(bytes)) : Delimiting{'\t', false};
+  const Delimiting how = name.ends_with(".csv") || name.ends_with(".csv.gz")
+                             ? csv_delimiting(text_of(bytes))
+                             : Delimiting{'\t', false};
   rows_ = std::make_unique<DelimitedRows>(name, bytes, how, columns);
 }
 
 TextColumns::TextColumns(const std::string& file, std::vector<Column> columns) {
   auto opened = std::make_unique<File>(MappedFile(file));
-  rows_ =
-      std::move(TextColumns(file, opened->mapped.bytes(), std::move(columns)).rows_);
+  TextColumns within(file, opened->mapped.bytes(), std::move(columns));
+  rows_ = std::move(within.rows_), unpacked_ = std::move(within.unpacked_);
   file_ = std::move(opened);
 }
 
@@ -182,10 +189,20 @@ void TextColumns::fail(const std::string& expected) const {
   throw rows_->refusal(expected);
 }
 
+const std::vector<std::string>& table_endings() {
+  static const std::vector<std::string> endings = {".tsv",    ".csv",    ".jsonl",
+                                                   ".tsv.gz", ".csv.gz", ".jsonl.gz"};
+  return endings;
+}
+
 bool is_table_name(const std::string& file) {
-  for (const char* ending : {".csv", ".tsv", ".jsonl"})
-    if (file.ends_with(ending)) return true;
-  return false;
+  return std::ranges::any_of(table_endings(), [&](const std::string& ending) {
+    return file.ends_with(ending);
+  });
+}
+
+bool is_json_table_name(const std::string& file) {
+  return file.ends_with(".jsonl") || file.ends_with(".jsonl.gz");
 }
 
 }  // namespace lagwise::data

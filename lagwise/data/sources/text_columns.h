@@ -22,7 +22,8 @@ struct Column {
 ///     .jsonl   an object a line; numbers, true and false are taken as their text
 ///     others   a header; tabs, no quotes
 ///
-/// A byte order mark, as spreadsheets write it, is passed over. Every text is UTF-8.
+/// each also packed with gzip, as .csv.gz. A byte order mark, as spreadsheets write it, is
+/// passed over. Every text is UTF-8; a column that is wanted stands there once.
 /// What is wrong is a DataError with the file, the row (the header is row 1) and the
 /// byte where that begins.
 class TextColumns {
@@ -41,10 +42,15 @@ class TextColumns {
  private:
   struct File;
   std::unique_ptr<File> file_;
+  std::vector<uint8_t> unpacked_;
   std::unique_ptr<Rows> rows_;
 };
 
-/// Whether a file's name is that of such a table: .csv, .tsv, .jsonl.
+/// How the names of such tables end: .tsv, .csv, .jsonl, and each with .gz.
+const std::vector<std::string>& table_endings();
 bool is_table_name(const std::string& file);
+
+/// Whether it is one of objects: .jsonl, or that with .gz.
+bool is_json_table_name(const std::string& file);
 
 }  // namespace lagwise::data

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "lagwise/data/testing_files.h"
+#include "lagwise/data/testing_gzip.h"
 
 namespace lagwise::data {
 namespace {
@@ -38,6 +39,38 @@ TEST(TextColumns, ReadJsonLines) {
       read("a.jsonl",
            "{\"label\": 1, \"text\": \"a\"}\n{\"sentence\":\"b\",\"label\":true}\n"),
       "a=1;b=true;");
+}
+
+TEST(TextColumns, AreUnpacked) {
+  EXPECT_EQ(read("a.csv.gz", gzip("text;label\na;x\n")), "a=x;");
+  EXPECT_EQ(read("a.jsonl.gz", gzip("{\"text\": \"a\", \"label\": 1}\n")), "a=1;");
+  EXPECT_EQ(read("a.tsv", gzip("text\tlabel\na\tx\n")), "a=x;");
+  const TempFolder folder;
+  put(folder / "a.tsv.gz", gzip("text\tlabel\nx\t3\n"));
+  TextColumns table(folder / "a.tsv.gz", kColumns);
+  std::vector<std::string> row;
+  ASSERT_TRUE(table.next(row));
+  EXPECT_EQ(row, (std::vector<std::string>{"x", "3"}));
+}
+
+TEST(TextColumns, AreNotInUtf16) {
+  for (const std::string mark : {"\xFF\xFE", "\xFE\xFF"})
+    EXPECT_THAT(data_error([&] { read("a.csv", mark + "text,label"); }),
+                HasSubstr("a.csv, byte 0: expected text in UTF-8, got UTF-16 (iconv"));
+  EXPECT_THAT(data_error([] { read("a.csv", "PK\x03\x04.."); }),
+              HasSubstr("a.csv, byte 0: expected text; this is packed (unzip"));
+}
+
+TEST(TextColumns, StandThereOnce) {
+  EXPECT_THAT(data_error([] { read("a.csv", "text,label,label\na,1,2\n"); }),
+              HasSubstr("a.csv, row 1, byte 0: expected one column named 'label', got "
+                        "2"));
+  EXPECT_THAT(
+      data_error(
+          [] { read("a.jsonl", "{\"text\": \"a\", \"label\": 1, \"label\": 2}\n"); }),
+      HasSubstr("a.jsonl, line 1, byte 32: expected one JSON object a line: byte 32: "
+                "expected each key once, got 'label' twice"));
+  EXPECT_EQ(read("a.csv", "text,label,,\na,1,,\n"), "a=1;");
 }
 
 TEST(TextColumns, TakeTheNamesAskedFor) {
