@@ -7,8 +7,11 @@
 #include <jpeglib.h>
 // clang-format on
 
+#include <zlib.h>
+
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "lagwise/data/formats/picture.h"
 
@@ -40,6 +43,34 @@ inline std::string jpeg_bytes(const data::ColourImage& picture, int quality) {
   std::string out(reinterpret_cast<char*>(bytes), size);
   std::free(bytes);
   return out;
+}
+
+/// Numbers of 16 bits as a grey PNG that says nothing of gamma.
+inline std::string deep_png(uint32_t height, uint32_t width,
+                            const std::vector<uint16_t>& numbers) {
+  const auto big_endian_text = [](uint64_t number, int bytes) {
+    std::string text;
+    while (--bytes >= 0) text += static_cast<char>(number >> 8 * bytes);
+    return text;
+  };
+  std::string rows;
+  for (size_t i = 0; i < numbers.size(); ++i)
+    rows += (i % width ? "" : std::string(1, '\0')) + big_endian_text(numbers[i], 2);
+  uLongf size = compressBound(rows.size());
+  std::string packed(size, '\0');
+  compress(reinterpret_cast<Bytef*>(packed.data()), &size,
+           reinterpret_cast<const Bytef*>(rows.data()), rows.size());
+  packed.resize(size);
+  const auto chunk = [&](const std::string& kind, const std::string& contents) {
+    const std::string both = kind + contents;
+    const auto sum = crc32(0, reinterpret_cast<const Bytef*>(both.data()),
+                           static_cast<uInt>(both.size()));
+    return big_endian_text(contents.size(), 4) + both + big_endian_text(sum, 4);
+  };
+  return "\x89PNG\r\n\x1A\n" +
+         chunk("IHDR", big_endian_text(width, 4) + big_endian_text(height, 4) +
+                           std::string("\x10\0\0\0\0", 5)) +
+         chunk("IDAT", packed) + chunk("IEND", "");
 }
 
 }  // namespace lagwise::testing

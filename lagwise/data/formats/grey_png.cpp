@@ -38,6 +38,7 @@ GreyImage parse_grey_png(const std::string& name, Bytes bytes) {
                         std::to_string(png.image.width) + " x " +
                         std::to_string(png.image.height));
   png.image.format = PNG_FORMAT_GRAY;
+  png.image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // else 16 bits are taken for light
   GreyImage image{png.image.height, png.image.width, {}};
   image.pixels.resize(PNG_IMAGE_SIZE(png.image));
   const png_color black{0, 0, 0};

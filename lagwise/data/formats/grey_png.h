@@ -13,8 +13,8 @@ struct GreyImage {
   std::vector<uint8_t> pixels;
 };
 
-/// Reads a PNG (libpng); colours become grey, transparency is set on black. DataError
-/// for what is no PNG or damaged; more than 4096 pixels a side are refused before
+/// Reads a PNG (libpng); colours become grey, transparency is set on black, 16 bits
+/// become 8 without a change of gamma. DataError for what is no PNG or damaged; more than 4096 pixels a side are refused before
 /// anything is allocated.
 GreyImage read_grey_png(const std::string& file);
 GreyImage parse_grey_png(const std::string& name, Bytes bytes);

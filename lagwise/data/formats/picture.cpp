@@ -38,6 +38,7 @@ ColourImage parse_png(const std::string& name, Bytes bytes) {
   require(png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()) != 0);
   check_size(name, image.width, image.height);
   image.format = PNG_FORMAT_RGB;
+  image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // else 16 bits are taken for light
   ColourImage picture{image.height, image.width, {}};
   picture.rgb.resize(PNG_IMAGE_SIZE(image));
   const png_color black{0, 0, 0};
@@ -122,6 +123,13 @@ ColourImage parse_jpeg(const std::string& name, Bytes bytes) {
   return picture;
 }
 
+bool has_ending(std::string file, std::initializer_list<const char*> endings) {
+  for (char& c : file)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+  return std::ranges::any_of(
+      endings, [&](const char* ending) { return file.ends_with(ending); });
+}
+
 }  // namespace
 
 ColourImage parse_picture(const std::string& name, Bytes bytes) {
@@ -137,12 +145,12 @@ ColourImage read_picture(const std::string& file) {
 }
 
 bool is_picture_name(const std::string& file) {
-  std::string lower = file;
-  for (char& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-  for (const char* ending : {".png", ".jpg", ".jpeg"})
-    if (lower.ends_with(ending)) return true;
-  return false;
+  return has_ending(file, {".png", ".jpg", ".jpeg"});
+}
+
+bool is_other_picture_name(const std::string& file) {
+  return has_ending(file, {".gif", ".bmp", ".webp", ".tif", ".tiff", ".heic", ".avif",
+                           ".jxl", ".jp2", ".pgm", ".ppm", ".svg"});
 }
 
 ColourImage squared(const ColourImage& picture, int64_t side) {

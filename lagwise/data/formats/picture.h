@@ -13,14 +13,17 @@ struct ColourImage {
   std::vector<uint8_t> rgb;
 };
 
-/// Reads a PNG (libpng; transparency is set on black) or a JPEG (libjpeg), whatever the
-/// file is called. DataError for what is neither or damaged; more than 4096 pixels a
+/// Reads a PNG (libpng; transparency is set on black, 16 bits become 8 without a change
+/// of gamma) or a JPEG (libjpeg), whatever the file is called. DataError for what is neither or damaged; more than 4096 pixels a
 /// side are refused before anything is allocated.
 ColourImage read_picture(const std::string& file);
 ColourImage parse_picture(const std::string& name, Bytes bytes);
 
 /// Whether a file's name is that of a picture: .png, .jpg, .jpeg in any case.
 bool is_picture_name(const std::string& file);
+
+/// Whether it is that of a picture in a format that is not read, such as .gif.
+bool is_other_picture_name(const std::string& file);
 
 /// The square in the middle, made `side` pixels wide: each new pixel is the mean of the
 /// part of the old picture that it covers.

@@ -30,6 +30,13 @@ TEST(Picture, IsReadFromPng) {
   EXPECT_EQ(planes_of(picture, true).size(), 18u);
 }
 
+TEST(Picture, IsReadFromPngOf16BitsWithoutAChangeOfGamma) {
+  const std::string deep = deep_png(2, 3, {0, 0x3200, 0x6464, 0x9696, 0xC8C8, 0xFFFF});
+  const std::vector<uint8_t> wanted = {0, 50, 100, 150, 200, 255};
+  EXPECT_EQ(planes_of(parse_picture("a.png", bytes_of(deep)), false), wanted);
+  EXPECT_EQ(parse_grey_png("a.png", bytes_of(deep)).pixels, wanted);
+}
+
 TEST(Picture, IsReadFromJpegWithItsLosses) {
   const ColourImage picture = ramp(16, 24);
   const ColourImage read = parse_picture("a.jpg", bytes_of(jpeg_bytes(picture, 95)));
@@ -83,6 +90,8 @@ TEST(Picture, IsKnownByItsName) {
   for (const char* name : {"a.png", "b/c.JPG", "d.jpeg"})
     EXPECT_TRUE(is_picture_name(name)) << name;
   EXPECT_FALSE(is_picture_name("a.gif"));
+  EXPECT_TRUE(is_other_picture_name("a.GIF"));
+  EXPECT_FALSE(is_other_picture_name("a.png"));
 }
 
 }  // namespace
