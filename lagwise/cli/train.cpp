@@ -72,7 +72,7 @@ void run_train(const TrainFlags& flags) {
   if (flags.recipe.empty())
     throw std::invalid_argument(
         "lagwise train needs a recipe, such as recipes/listops.toml");
-  const Recipe recipe = read_recipe(flags.recipe, flags.set);
+  Recipe recipe = read_recipe(flags.recipe, flags.set);
   const std::string folder =
       flags.out.empty() ? default_run_folder(flags.recipe) : flags.out;
   keep_freed_memory();
@@ -91,6 +91,8 @@ void run_train(const TrainFlags& flags) {
   if (const std::string warning = blas_warning(blas_core(), this_cpu());
       !warning.empty())
     fmt::print(stderr, "lagwise: {}\n", warning);
+  if (job.first())
+    recipe.data.tell = [](const std::string& line) { fmt::print("{}\n", line); };
   Trainer trainer(recipe, folder, options);
   if (trainer.finished()) {
     if (!job.first()) return;

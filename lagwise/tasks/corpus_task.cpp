@@ -9,6 +9,7 @@
 #include "lagwise/tasks/byte_text.h"
 #include "lagwise/tasks/draws.h"
 #include "lagwise/tasks/leaf_stretches.h"
+#include "lagwise/tasks/taking.h"
 #include "lagwise/tasks/tokenizer_text.h"
 
 namespace lagwise {
@@ -27,12 +28,20 @@ at::Tensor tokens_from(const data::TokenStream& text,
 
 }  // namespace
 
-CorpusTask::CorpusTask(const char* name, const TaskConfig& config, double valid,
-                       double test)
+CorpusParts take_parts(const TaskConfig& config, Spec& options) {
+  CorpusParts parts;
+  if (data::is_shard_set(config.path)) return parts;
+  parts.valid = take_fraction(options, "valid", parts.valid);
+  parts.test = take_fraction(options, "test", parts.test);
+  options.finish();  // before the work
+  return parts;
+}
+
+CorpusTask::CorpusTask(const char* name, const TaskConfig& config, CorpusParts parts)
     : name_(name),
       length_(config.length),
       seed_(config.seed),
-      corpus_(config.path, valid, test) {
+      corpus_(config.path, parts.valid, parts.test) {
   for (const std::string& split : corpus_.splits())
     if (corpus_.split(split).size() <= length_)
       throw DataError(config.path, -1,

@@ -9,6 +9,15 @@
 
 namespace lagwise {
 
+/// The parts of a corpus that are valid and test, where it has no splits of its own.
+struct CorpusParts {
+  double valid = 0.05, test = 0.05;
+};
+
+/// The options that say so, and no others: the rest of `options` is taken by now. Of a
+/// prepared set they are fixed, and none is taken.
+CorpusParts take_parts(const TaskConfig& config, Spec& options);
+
 /// A task on windows of a text (data/sets/language_corpus.h says what is read): its bytes,
 /// or the tokens of a set that was prepared with a tokenizer. Training takes crops from
 /// anywhere; evaluation windows that do not overlap, from the start of the split: what is
@@ -25,9 +34,9 @@ class CorpusTask : public Task {
   uint64_t hash() const override { return corpus_.hash(); }
 
  protected:
-  /// `name` of the task, for messages; `valid`, `test`: parts of a corpus without splits
-  /// of its own. DataError for a split that is no longer than a window.
-  CorpusTask(const char* name, const TaskConfig& config, double valid, double test);
+  /// `name` of the task, for messages. DataError for a split that is no longer than a
+  /// window.
+  CorpusTask(const char* name, const TaskConfig& config, CorpusParts parts);
 
   const data::LanguageCorpus& corpus() const { return corpus_; }
   int64_t length() const { return length_; }  ///< of training windows

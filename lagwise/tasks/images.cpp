@@ -37,23 +37,21 @@ std::unique_ptr<Task> task_of(const TaskConfig& config, const data::ImageShape& 
       std::move(set));
 }
 
-std::unique_ptr<Task> make_prepared(const TaskConfig& config,
-                                    const data::ImageReading& asked, bool was_asked) {
+std::unique_ptr<Task> prepared_images(const TaskConfig& config, Spec& options) {
   data::ExampleSet set(config.path, kImagesTask, {});
-  const data::ImageShape shape{set.number("side"), set.number("per_row"),
-                               set.class_names()};
+  data::ImageShape shape;
+  shape.side = set.number("side"), shape.per_row = set.number("per_row");
+  shape.classes = set.class_names();
   const int64_t patch = set.number("patch");
-  const bool colour = set.number("colour") != 0;
-  if (was_asked && (patch != asked.patch || colour != asked.colour))
-    throw std::invalid_argument(
-        "images: the set was prepared with patch=" + std::to_string(patch) +
-        ",colour=" + (colour ? "true" : "false") + "; expected the same, or neither");
+  take_fixed(options, "patch", patch);
+  take_fixed(options, "colour", set.number("colour") != 0);
+  take_fixed(options, "size", shape.side * patch);
   return task_of(config, shape, std::move(set));
 }
 
 std::unique_ptr<Task> make_images(const TaskConfig& config, Spec& options) {
   need_path(kImagesTask, config.path);
-  const bool was_asked = options.text() != kImagesTask;
+  if (data::is_shard_set(config.path)) return prepared_images(config, options);
   data::ImageReading reading;
   reading.path = config.path;
   reading.patch = options.take("patch", 1);
@@ -65,12 +63,12 @@ std::unique_ptr<Task> make_images(const TaskConfig& config, Spec& options) {
     throw std::invalid_argument("images: size: expected 0 to 1024, got " +
                                 std::to_string(reading.size));
   options.finish();  // before the work
-  if (data::is_shard_set(config.path)) return make_prepared(config, reading, was_asked);
   data::ExampleSet set(data::ExampleLayout{});
   const data::ImageShape shape = data::read_image_examples(
       reading, [&](const std::string& split, const data::Example& example, double) {
         set.add(split, example);
       });
+  tell(config, shape.left_out);
   return task_of(config, shape, std::move(set));
 }
 

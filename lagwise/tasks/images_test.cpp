@@ -76,7 +76,17 @@ TEST_F(ImagesTask, ReadsAPreparedSetAsItWasArranged) {
   EXPECT_EQ(shape("images", folder / "set").patch, 4);
   EXPECT_THAT(
       refusal([&] { make_task({.task = "images:patch=4", .path = folder / "set"}); }),
-      HasSubstr("the set was prepared with patch=2,colour=false"));
+      HasSubstr("images: the set was prepared with patch=2; expected the same, or"));
+  EXPECT_THAT(
+      refusal([&] { make_task({.task = "images:size=8", .path = folder / "set"}); }),
+      HasSubstr("images: the set was prepared with size=4; expected the same, or"));
+  EXPECT_THAT(
+      refusal([&] { make_task({.task = "images:valid=0.2", .path = folder / "set"}); }),
+      HasSubstr("images: unknown option 'valid'; its options are patch, colour, size, "
+                "for " +
+                folder / "set" + " is prepared and has the others fixed"));
+  EXPECT_NO_THROW(make_task(
+      {.task = "images:patch=2,colour=false,size=4", .path = folder / "set"}));
 }
 
 TEST_F(ImagesTask, NamesDamagedFiles) {

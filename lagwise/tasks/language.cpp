@@ -15,8 +15,8 @@ constexpr const char* kLanguageTask = "language";
 
 class Language : public CorpusTask {
  public:
-  Language(const TaskConfig& config, double valid, double test)
-      : CorpusTask(kLanguageTask, config, valid, test) {}
+  Language(const TaskConfig& config, CorpusParts parts)
+      : CorpusTask(kLanguageTask, config, parts) {}
 
   void shape(ModelConfig& config) const override {
     config.model = "decoder_lm";
@@ -90,10 +90,7 @@ class Language : public CorpusTask {
 
 std::unique_ptr<Task> make_language(const TaskConfig& config, Spec& options) {
   need_path(kLanguageTask, config.path);
-  const double valid = take_fraction(options, "valid", 0.05);
-  const double test = take_fraction(options, "test", 0.05);
-  options.finish();  // before the work
-  return std::make_unique<Language>(config, valid, test);
+  return std::make_unique<Language>(config, take_parts(config, options));
 }
 
 const RegisterTask language_registered({

@@ -108,6 +108,11 @@ TEST_F(LanguageTask, ReadsAPreparedSet) {
   const auto raw = make_task(config);
   const auto set = make_task({.task = "language", .path = folder / "set", .length = 8});
   expect_same_batch(raw->train_batch(2, 1, 7), set->train_batch(2, 1, 7));
+  EXPECT_THAT(
+      refusal([&] {
+        make_task({.task = "language:valid=0.1", .path = folder / "set", .length = 8});
+      }),
+      HasSubstr("language: unknown option 'valid'; it takes no options, for "));
 }
 
 /// A set of 240 words in 40 lines, as `lagwise data language --tokens word` makes it.

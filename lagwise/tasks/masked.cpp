@@ -72,8 +72,8 @@ void hide(const MaskingRule& rule, const MaskingDraws& draws, int64_t vocabulary
 
 class Masked : public CorpusTask {
  public:
-  Masked(const TaskConfig& config, const MaskingRule& rule, double valid, double test)
-      : CorpusTask(kMaskedTask, config, valid, test), rule_(rule) {}
+  Masked(const TaskConfig& config, const MaskingRule& rule, CorpusParts parts)
+      : CorpusTask(kMaskedTask, config, parts), rule_(rule) {}
 
   void shape(ModelConfig& config) const override {
     config.model = "encoder_lm";
@@ -150,10 +150,7 @@ std::unique_ptr<Task> make_masked(const TaskConfig& config, Spec& options) {
   if (rule.mask + rule.random > 1)
     throw std::invalid_argument("masked: expected mask + random to be at most 1, got " +
                                 std::to_string(rule.mask + rule.random));
-  const double valid = take_fraction(options, "valid", 0.05);
-  const double test = take_fraction(options, "test", 0.05);
-  options.finish();  // before the work
-  return std::make_unique<Masked>(config, rule, valid, test);
+  return std::make_unique<Masked>(config, rule, take_parts(config, options));
 }
 
 const RegisterTask masked_registered({

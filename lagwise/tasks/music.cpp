@@ -2,7 +2,8 @@
 //
 // Where it comes from   data.path: a set that `lagwise data midi` or `data grooves`
 //                       made; a folder of MIDI files, read with the option scheme
-//                       (damaged ones are left out: `lagwise data midi` names them);
+//                       (damaged ones are left out, and told; `lagwise data midi`
+//                       names all);
 //                       or nothing: grooves, made on the spot (styles, songs, corpus).
 // Training              crops of length + 1 tokens from a piece picked by its length;
 //                       bars=true: that begin with a bar. transpose=K moves each crop
@@ -19,17 +20,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <sstream>
 #include <stdexcept>
 
 #include "lagwise/core/errors.h"
 #include "lagwise/data/music/music_corpus.h"
+#include "lagwise/data/sets/shards.h"
 #include "lagwise/tasks/draws.h"
 #include "lagwise/tasks/music_text.h"
 #include "lagwise/tasks/padded.h"
-#include "lagwise/tasks/task.h"
+#include "lagwise/tasks/taking.h"
 
 namespace lagwise {
 namespace {
@@ -42,14 +43,16 @@ struct MusicOptions {
   bool bars;
 };
 
-data::MusicCorpus read_corpus(const std::string& path, const MusicOptions& options) {
-  if (path.empty())
+data::MusicCorpus read_corpus(const TaskConfig& config, const MusicOptions& options) {
+  if (config.path.empty())
     return data::make_groove_corpus(static_cast<int>(options.styles), options.songs,
                                     static_cast<uint64_t>(options.corpus),
                                     options.scheme);
-  if (std::filesystem::exists(std::filesystem::path(path) / "manifest.json"))
-    return data::open_music_set(path);
-  return data::read_midi_folder(path, options.scheme);
+  data::MidiReport report;
+  data::MusicCorpus corpus =
+      data::read_midi_folder(config.path, options.scheme, &report);
+  tell(config, report.left_out());
+  return corpus;
 }
 
 /// A part of a piece: tokens [first, first + count).
@@ -60,11 +63,12 @@ struct Window {
 
 class MusicTask : public Task {
  public:
-  MusicTask(const TaskConfig& config, const MusicOptions& options)
+  MusicTask(const TaskConfig& config, const MusicOptions& options,
+            data::MusicCorpus corpus)
       : length_(config.length),
         seed_(config.seed),
         options_(options),
-        corpus_(read_corpus(config.path, options)),
+        corpus_(std::move(corpus)),
         text_(data::make_token_scheme(corpus_.scheme)),
         scheme_(text_.music()) {
     if (!corpus_.splits.contains("train"))
@@ -333,6 +337,12 @@ int64_t take_number(Spec& options, const char* key, int64_t fallback, int64_t le
 }
 
 std::unique_ptr<Task> make_music(const TaskConfig& config, Spec& options) {
+  const bool prepared = !config.path.empty() && data::is_shard_set(config.path);
+  data::MusicCorpus corpus;
+  if (prepared) {
+    corpus = data::open_music_set(config.path);
+    take_fixed(options, "scheme", corpus.scheme);
+  }
   MusicOptions chosen;
   chosen.scheme = options.take("scheme", "groove");
   chosen.styles = take_number(options, "styles", 24, 1, 4096);
@@ -341,7 +351,8 @@ std::unique_ptr<Task> make_music(const TaskConfig& config, Spec& options) {
   chosen.transpose = take_number(options, "transpose", 0, 0, 12);
   chosen.bars = options.take("bars", true);
   options.finish();  // before the work
-  return std::make_unique<MusicTask>(config, chosen);
+  if (!prepared) corpus = read_corpus(config, chosen);
+  return std::make_unique<MusicTask>(config, chosen, std::move(corpus));
 }
 
 const RegisterTask music_registered({

@@ -144,6 +144,14 @@ TEST(MusicTask, PadsAShortPieceOnlyAtTheTrainingLength) {
             (std::vector<int64_t>{5, 6}));
   EXPECT_EQ(task->size("valid", 16), 0);
   EXPECT_EQ(task->hash(), corpus.hash());
+  EXPECT_NO_THROW(make_task({"music:scheme=groove", folder / "set", 8, 0}));
+  try {
+    make_task({"music:scheme=remi", folder / "set", 8, 0});
+    FAIL() << "a scheme that the set does not have";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(),
+                HasSubstr("music: the set was prepared with scheme=groove; expected"));
+  }
 }
 
 TEST(MusicTask, StreamsPiecesOneAfterTheOther) {

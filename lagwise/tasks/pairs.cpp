@@ -25,6 +25,7 @@
 #include "lagwise/data/sources/pair_examples.h"
 #include "lagwise/tasks/draws.h"
 #include "lagwise/tasks/padded.h"
+#include "lagwise/tasks/set_tokenizer.h"
 #include "lagwise/tasks/taking.h"
 #include "lagwise/tasks/task.h"
 #include "lagwise/tasks/tokenizer_text.h"
@@ -236,36 +237,33 @@ class Pairs : public Task {
 PairSet open_pairs(const std::string& path) {
   PairSet set;
   set.examples = data::ExampleSet(path, data::kPairsScheme, data::kPairsLayout);
-  const std::string made_with = set.examples.info("tokenizer");
-  if (made_with.empty()) return set;
-  const std::string file = path + "/" + data::kTokenizerFile;
-  set.tokenizer = data::load_tokenizer(file);
-  if (data::hash_text(set.tokenizer->hash()) != made_with)
-    throw DataError(file, -1, "the tokenizer that the set was made with");
+  set.tokenizer = set_tokenizer(path, set.examples);
   return set;
 }
 
 std::unique_ptr<Task> make_pairs(const TaskConfig& config, Spec& options) {
+  const auto leaves_long = [&] {
+    return options.take_choice("long", "refuse", {"refuse", "leave"}) == "leave";
+  };
+  if (!config.path.empty() && data::is_shard_set(config.path)) {
+    const bool leaves = leaves_long();
+    return std::make_unique<Pairs>(config, leaves, open_pairs(config.path));
+  }
   data::PairReading reading{.path = config.path};
   reading.valid = take_fraction(options, "valid", reading.valid);
   reading.test = take_fraction(options, "test", reading.test);
   reading.source_column = options.take("source", "");
   reading.target_column = options.take("target", "");
-  const std::string too_long = options.take("long", "refuse");
+  const bool leaves = leaves_long();
   const int64_t made = take_count(options, "made", data::DateMaking().pairs);
   options.finish();  // before the work
-  if (too_long != "refuse" && too_long != "leave")
-    throw std::invalid_argument("pairs: long: expected refuse or leave, got '" +
-                                too_long + "'");
   PairSet set;
   const auto gather = [&](const data::Pair& pair) { set.add(pair); };
   if (config.path.empty())
     data::make_date_pairs({made, reading.valid, reading.test, config.seed}, gather);
-  else if (data::is_shard_set(config.path))
-    set = open_pairs(config.path);
   else
     data::read_pairs(reading, gather);
-  return std::make_unique<Pairs>(config, too_long == "leave", std::move(set));
+  return std::make_unique<Pairs>(config, leaves, std::move(set));
 }
 
 const RegisterTask pairs_registered({

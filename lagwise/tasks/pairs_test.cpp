@@ -40,8 +40,9 @@ struct PairsTask : ::testing::Test {
     data::ExampleWriter writer(set, manifest, data::kPairsLayout);
     data::read_pairs({.path = folder / "a.tsv", .valid = 0.25, .test = 0},
                      [&](const data::Pair& pair) {
-                       writer.add(std::string(pair.split),
-                                  data::pair_example(pair, tokenizer));
+                       data::Example one = data::pair_example(pair);
+                       if (tokenizer) one = data::encoded(*tokenizer, one);
+                       writer.add(std::string(pair.split), one);
                      });
     writer.commit();
     return set;
@@ -96,7 +97,7 @@ TEST_F(PairsTask, HearsAndWritesTextWithoutItsData) {
 
 TEST_F(PairsTask, ReadsAPreparedSet) {
   const auto raw = make_task(config);
-  config.path = prepared(nullptr);
+  config.task = "pairs", config.path = prepared(nullptr);
   expect_same_batch(raw->train_batch(1, 2, 9), make_task(config)->train_batch(1, 2, 9));
 }
 
@@ -105,7 +106,7 @@ TEST_F(PairsTask, ReadsTheTokensOfATokenizer) {
       data::learn_tokenizer(data::parse_token_kind("bpe:258"), [](const auto& take) {
         for (int i = 0; i < 9; ++i) take("xy yx");
       });
-  config.path = prepared(tokenizer.get());
+  config.task = "pairs", config.path = prepared(tokenizer.get());
   expect_task_keeps_its_promises(config);
   const auto task = make_task(config);
   ModelConfig shape;
@@ -150,8 +151,9 @@ TEST_F(PairsTask, RefusesOrLeavesOutPairsThatAreTooLong) {
 
 TEST_F(PairsTask, RefusesBadOptionsAndSets) {
   config.task = "pairs:long=cut";
-  EXPECT_THAT(refusal([&] { make_task(config); }),
-              HasSubstr("pairs: long: expected refuse or leave, got 'cut'"));
+  EXPECT_THAT(
+      refusal([&] { make_task(config); }),
+      HasSubstr("pairs: option 'long' is 'cut', expected one of refuse, leave"));
   config.task = "pairs:valid=0.7";
   EXPECT_THAT(refusal([&] { make_task(config); }),
               HasSubstr("valid: expected a fract"));
@@ -159,13 +161,17 @@ TEST_F(PairsTask, RefusesBadOptionsAndSets) {
   EXPECT_THAT(data_error([&] { make_task(config); }),
               HasSubstr("a.tsv, row 1, byte 0: expected a header with a column named "
                         "'body'"));
+  config.path = prepared(nullptr);
+  EXPECT_THAT(refusal([&] { make_task(config); }),
+              HasSubstr("pairs: unknown option 'source'; its options are long, for " +
+                        config.path + " is prepared and has the others fixed"));
   {
     data::ExampleWriter writer(folder / "set", {"", data::kPairsScheme, 256, {}, {}},
                                data::kPairsLayout);
     writer.add("train", {0, {}, {1}});
     writer.commit();
   }
-  config.task = "pairs", config.path = folder / "set";
+  config.task = "pairs";
   EXPECT_THAT(data_error([&] { make_task(config); }),
               HasSubstr("set, pair 0 of train: expected a source, got no token"));
 }

@@ -45,20 +45,17 @@ std::unique_ptr<Task> task_of(const TaskConfig& config, int64_t side, int64_t pa
       std::move(set));
 }
 
-std::unique_ptr<Task> make_prepared(const TaskConfig& config, Spec& options) {
+std::unique_ptr<Task> prepared_paths(const TaskConfig& config, Spec& options) {
   data::ExampleSet set(config.path, kPathfinderTask, {});
-  const int64_t patch = set.number("patch", 1),
-                asked = take_count(options, "patch", patch);
-  if (asked != patch)
-    throw std::invalid_argument("pathfinder: the set was prepared with patch=" +
-                                std::to_string(patch) + "; expected the same, or none");
+  const int64_t patch = set.number("patch", 1);
+  take_fixed(options, "patch", patch);
   const int64_t side = set.number("side");
   return task_of(config, side, patch, std::move(set));
 }
 
 std::unique_ptr<Task> make_pathfinder(const TaskConfig& config, Spec& options) {
   if (!config.path.empty() && data::is_shard_set(config.path))
-    return make_prepared(config, options);
+    return prepared_paths(config, options);
   data::ExampleSet set(data::ExampleLayout{});
   const auto gather = [&](const std::string& split, const data::Example& example,
                           double) { set.add(split, example); };

@@ -42,10 +42,7 @@ std::unique_ptr<Task> make_retrieval(const TaskConfig& config, Spec& options) {
                             .seed = config.seed};
   if (data::is_shard_set(config.path)) {
     data::ExampleSet set(config.path, kRetrievalTask, kTwoPassages);
-    if (const auto tokenizer = set_tokenizer(config.path, set)) {
-      facts.vocabulary = tokenizer->vocabulary();
-      facts.tokenizer = tokenizer->json();
-    }
+    take_set_tokenizer(config.path, set, facts);
     return std::make_unique<Classification>(facts, std::move(set));
   }
   data::ExampleSet set(kTwoPassages);

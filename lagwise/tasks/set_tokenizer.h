@@ -6,6 +6,7 @@
 #include "lagwise/core/errors.h"
 #include "lagwise/data/sets/examples.h"
 #include "lagwise/data/text/tokenizer.h"
+#include "lagwise/tasks/classification.h"
 
 namespace lagwise {
 
@@ -21,6 +22,15 @@ inline std::unique_ptr<data::Tokenizer> set_tokenizer(const std::string& folder,
       tokenizer->vocabulary() != set.number("vocabulary"))
     throw DataError(file, -1, "the tokenizer that the set was made with");
   return tokenizer;
+}
+
+/// Its vocabulary and what its tokens stand for, where they are not bytes.
+inline void take_set_tokenizer(const std::string& folder, const data::ExampleSet& set,
+                               ClassificationFacts& facts) {
+  const auto tokenizer = set_tokenizer(folder, set);
+  if (!tokenizer) return;
+  facts.vocabulary = tokenizer->vocabulary();
+  facts.tokenizer = tokenizer->json();
 }
 
 }  // namespace lagwise

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "lagwise/core/spec.h"
+#include "lagwise/tasks/task.h"
 
 namespace lagwise {
 
@@ -26,6 +27,21 @@ inline int64_t take_count(Spec& options, const char* key, int64_t fallback) {
                                 ": expected 0 to 100000000, got " +
                                 std::to_string(count));
   return count;
+}
+
+/// An option that a prepared set has fixed: refused unless it is the same, or not given.
+template <class Value>
+void take_fixed(Spec& options, const char* key, const Value& fixed) {
+  if (options.take(key, fixed) != fixed)
+    throw std::invalid_argument(options.name() + ": the set was prepared with " + key +
+                                "=" + options.options().back().fallback +
+                                "; expected the same, or none");
+}
+
+/// What the data left out goes to who asked to be told.
+inline void tell(const TaskConfig& config, const std::vector<std::string>& lines) {
+  for (const std::string& line : lines)
+    if (config.tell) config.tell(line);
 }
 
 /// For tasks that make nothing themselves.

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "lagwise/core/registry.h"
+#include "lagwise/data/sets/shards.h"
 #include "lagwise/tasks/tokenizer_text.h"
 
 namespace lagwise {
@@ -19,8 +20,7 @@ std::vector<Unlabelled> in_tokens(std::vector<Unlabelled> all,
   if (tokenizer.empty()) return all;
   const auto reads = saved_tokenizer(tokenizer);
   const auto encode = [&](std::vector<int64_t>& tokens) {
-    const std::vector<int32_t> ids =
-        reads->encode(std::string(tokens.begin(), tokens.end()));
+    const std::vector<int32_t> ids = data::encode_bytes(*reads, tokens);
     tokens.assign(ids.begin(), ids.end());
   };
   for (Unlabelled& one : all) encode(one.first), encode(one.second);
@@ -108,7 +108,13 @@ std::unique_ptr<Task> make_task(const TaskConfig& config) {
     throw std::invalid_argument("data.length: expected at least 1, got " +
                                 std::to_string(config.length));
   std::unique_ptr<Task> task = row.make(config, options);
-  options.finish();
+  try {
+    options.finish();
+  } catch (const std::invalid_argument& error) {
+    if (!data::is_shard_set(config.path)) throw;
+    throw std::invalid_argument(std::string(error.what()) + ", for " + config.path +
+                                " is prepared and has the others fixed");
+  }
   return task;
 }
 

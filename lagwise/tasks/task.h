@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,6 +26,8 @@ struct TaskConfig {
   std::string path = {};  ///< a file, a folder or a prepared set; empty: generated
   int64_t length = 512;   ///< tokens of a training window
   uint64_t seed = 0;      ///< of shuffling, cropping and generating
+  /// Is told what of the data was left out, a line each.
+  std::function<void(const std::string& line)> tell = {};
 };
 
 /// What can be known of each target of some examples, in nats [B, N], by one who knows

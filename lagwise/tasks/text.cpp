@@ -34,10 +34,7 @@ std::unique_ptr<Task> make_text(const TaskConfig& config, Spec& options) {
                             .seed = config.seed};
   if (data::is_shard_set(config.path)) {
     data::ExampleSet set(config.path, kTextTask, {});
-    if (const auto tokenizer = set_tokenizer(config.path, set)) {
-      facts.vocabulary = tokenizer->vocabulary();
-      facts.tokenizer = tokenizer->json();
-    }
+    take_set_tokenizer(config.path, set, facts);
     facts.classes = set.number("classes");
     facts.class_names = set.class_names();
     return std::make_unique<Classification>(facts, std::move(set));

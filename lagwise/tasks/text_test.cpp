@@ -81,10 +81,11 @@ struct TextTaskInWords : TextTask {
                                 {{"tokenizer", data::hash_text(words.hash())}}},
                                {}, 2);
     put(folder / "t.tsv", "text\tlabel\nbad bad film\tno\ngood\tyes\n");
-    writer.note_classes(
-        data::read_text_examples({.path = folder / "t.tsv", .tokenizer = &words},
-                                 [&](const std::string&, const data::Example& example,
-                                     double) { writer.add("train", example); }));
+    writer.note_classes(data::read_text_examples(
+        {.path = folder / "t.tsv"},
+        [&](const std::string&, const data::Example& example, double) {
+          writer.add("train", data::encoded(words, example));
+        }));
     writer.commit();
     config.path = folder / "words";
   }

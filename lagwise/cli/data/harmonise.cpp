@@ -16,12 +16,12 @@ struct HarmoniseFlags {
 void prepare_harmonise(const HarmoniseFlags& flags) {
   prepare_examples({.out = flags.out,
                     .task = "harmonise",
+                    .layout = {.labelled = false, .paired = true},
                     .manifest = {"chorales from " + flags.path,
                                  "harmonise",
                                  data::kChoraleWords,
                                  data::chorale_words(),
-                                 {}},
-                    .layout = {.labelled = false, .paired = true}},
+                                 {}}},
                    [&](data::ExampleWriter&, const data::VisitExample& visit) {
                      data::read_chorale_examples(flags.path, visit);
                    });

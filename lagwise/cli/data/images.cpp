@@ -1,5 +1,7 @@
 // `lagwise data images`: images as sequences of pixels.
 
+#include <fmt/format.h>
+
 #include <memory>
 
 #include "lagwise/cli/checks.h"
@@ -16,22 +18,22 @@ struct ImagesFlags {
 };
 
 void prepare_images(const ImagesFlags& flags) {
-  // Not within the braces below: where it throws there, g++ 12 destroys what stands
-  // before it twice.
-  const int64_t classes = data::is_picture_folder(flags.reading.path) ? 1000 : 10;
+  std::vector<std::string> left_out;
   prepare_examples(
       {.out = flags.out,
        .task = "images",
-       .manifest = {"images from " + flags.reading.path, "images", 256, {}, {}},
-       .classes = classes},
+       .classes = data::is_picture_folder(flags.reading.path) ? 1000 : 10,
+       .manifest = {"images from " + flags.reading.path, "images", 256, {}, {}}},
       [&](data::ExampleWriter& writer, const data::VisitExample& visit) {
         const data::ImageShape shape = data::read_image_examples(flags.reading, visit);
+        left_out = shape.left_out;
         if (!shape.classes.empty()) writer.note_classes(shape.classes);
         writer.note("side", shape.side);
         writer.note("per_row", shape.per_row);
         writer.note("patch", flags.reading.patch);
         writer.note("colour", flags.reading.colour ? 1 : 0);
       });
+  for (const std::string& line : left_out) fmt::print("{}\n", line);
 }
 
 void add_data_images(CLI::App& verb) {

@@ -155,14 +155,8 @@ void add_data_language(CLI::App& verb) {
   add_part(*app, "--valid", flags->valid,
            "The part of a corpus without splits to validate on");
   add_part(*app, "--test", flags->test, "The part, its end, to test on");
-  CLI::Option* tokens =
-      app->add_option("--tokens", flags->tokens,
-                      "byte; bpe:N: N pieces of words, learned from the text; word or "
-                      "word:N: its words, or the N most frequent")
-          ->check(token_kind())
-          ->capture_default_str()
-          ->type_name("KIND");
-  add_tokenizer_flag(*app, flags->tokenizer, "in place of a new one")->excludes(tokens);
+  add_tokenizer_flag(*app, flags->tokenizer, "in place of a new one")
+      ->excludes(add_tokens_flag(*app, flags->tokens, "the text"));
   app->callback([flags] { prepare_language(*flags); });
 }
 

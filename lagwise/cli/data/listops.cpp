@@ -36,8 +36,8 @@ void make_set(const ListopsFlags& flags) {
   prepare_examples(
       {.out = flags.out,
        .task = "listops",
-       .manifest = {source_of(flags), "listops", data::kListopsSymbols, {}, {}},
-       .classes = 10},
+       .classes = 10,
+       .manifest = {source_of(flags), "listops", data::kListopsSymbols, {}, {}}},
       [&](data::ExampleWriter&, const data::VisitExample& visit) {
         if (flags.path.empty())
           data::make_listops_examples(flags.making, visit);

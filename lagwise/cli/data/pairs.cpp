@@ -9,8 +9,6 @@
 #include "lagwise/cli/data/prepared_set.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/core/errors.h"
-#include "lagwise/data/formats/atomic_file.h"
-#include "lagwise/data/sets/language_corpus.h"
 #include "lagwise/data/sources/dates.h"
 #include "lagwise/data/sources/pair_examples.h"
 #include "lagwise/data/text/token_kind.h"
@@ -67,27 +65,20 @@ void print_longest(const std::string& folder) {
 
 void prepare_pairs(const PairsFlags& flags) {
   const auto tokenizer = pair_tokenizer(flags);
-  PreparedSet set(flags.out, "pairs");
-  {
-    const std::string from = flags.reading.path.empty()
-                                 ? fmt::format("dates, made: {}, seed {}",
-                                               flags.making.pairs, flags.making.seed)
-                                 : "pairs from " + flags.reading.path;
-    data::ShardManifest manifest{from, data::kPairsScheme, 256, {}, {}};
-    if (tokenizer) {
-      manifest.vocabulary = tokenizer->vocabulary();
-      manifest.info["tokenizer"] = data::hash_text(tokenizer->hash());
-    }
-    data::ExampleWriter writer(set.path(), manifest, data::kPairsLayout);
-    each_pair(flags, [&](const data::Pair& pair) {
-      writer.add(std::string(pair.split), data::pair_example(pair, tokenizer.get()));
-      set.step(-1);
-    });
-    if (tokenizer)
-      data::replace_file(set.path() + "/" + data::kTokenizerFile, tokenizer->json());
-    writer.commit();
-  }
-  set.finish();
+  const std::string from = flags.reading.path.empty()
+                               ? fmt::format("dates, made: {}, seed {}",
+                                             flags.making.pairs, flags.making.seed)
+                               : "pairs from " + flags.reading.path;
+  prepare_examples({.out = flags.out,
+                    .task = "pairs",
+                    .layout = data::kPairsLayout,
+                    .tokenizer = tokenizer.get(),
+                    .manifest = {from, data::kPairsScheme, 256, {}, {}}},
+                   [&](data::ExampleWriter&, const data::VisitExample& visit) {
+                     each_pair(flags, [&](const data::Pair& pair) {
+                       visit(std::string(pair.split), data::pair_example(pair), -1);
+                     });
+                   });
   print_longest(flags.out);
 }
 

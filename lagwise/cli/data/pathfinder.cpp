@@ -34,8 +34,8 @@ std::string source_of(const PathfinderFlags& flags) {
 void prepare_pathfinder(const PathfinderFlags& flags) {
   prepare_examples({.out = flags.out,
                     .task = "pathfinder",
-                    .manifest = {source_of(flags), "pathfinder", 256, {}, {}},
-                    .classes = 2},
+                    .classes = 2,
+                    .manifest = {source_of(flags), "pathfinder", 256, {}, {}}},
                    [&](data::ExampleWriter& writer, const data::VisitExample& visit) {
                      int64_t side = flags.making.rules.side;
                      if (flags.path.empty())

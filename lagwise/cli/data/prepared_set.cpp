@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "lagwise/cli/checks.h"
 #include "lagwise/data/formats/atomic_file.h"
 #include "lagwise/data/sets/shards.h"
@@ -50,6 +52,11 @@ void print_set(const std::string& folder, const std::string& task) {
     fmt::print("{:<8} {:>12} {:>14} {:>14}\n", name, shard.sequences(), shard.tokens(),
                shard.bytes());
   }
+  const std::vector<std::string> splits = set.splits();
+  if (std::ranges::find(splits, "valid") == splits.end())
+    fmt::print(
+        "\nno split valid: there is too little data for one, or none was asked "
+        "for; training will evaluate nothing\n");
   fmt::print("\nhash {}\nTrain on it with data.task = \"{}\" and data.path = \"{}\".\n",
              data::hash_text(set.hash()), task, folder);
 }
@@ -59,10 +66,16 @@ void prepare_examples(const ExamplePlan& plan,
                                                const data::VisitExample&)>& source) {
   PreparedSet set(plan.out, plan.task);
   {
-    data::ExampleWriter writer(set.path(), plan.manifest, plan.layout, plan.classes);
+    data::ShardManifest manifest = plan.manifest;
+    if (plan.tokenizer) {
+      manifest.vocabulary = plan.tokenizer->vocabulary();
+      manifest.info["tokenizer"] = data::hash_text(plan.tokenizer->hash());
+    }
+    data::ExampleWriter writer(set.path(), manifest, plan.layout, plan.classes);
     source(writer,
            [&](const std::string& split, const data::Example& example, double done) {
-             writer.add(split, example);
+             writer.add(split, plan.tokenizer ? data::encoded(*plan.tokenizer, example)
+                                              : example);
              set.step(done);
            });
     if (plan.tokenizer)

@@ -40,10 +40,11 @@ void print_set(const std::string& folder, const std::string& task);
 
 struct ExamplePlan {
   std::string out, task;
-  data::ShardManifest manifest;
   data::ExampleLayout layout = {};
   int64_t classes = 0;
-  const data::Tokenizer* tokenizer = nullptr;  ///< to keep with the set
+  /// What their bytes become tokens of, kept with the set; nullptr: they stay as they are.
+  const data::Tokenizer* tokenizer = nullptr;
+  data::ShardManifest manifest;  // last: CONTRIBUTING.md has why (g++ 12)
 };
 
 /// Makes a set of examples. `source` hands each to the visitor, and may note what it

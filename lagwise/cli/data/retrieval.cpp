@@ -30,45 +30,23 @@ std::string source_of(const data::PassageMaking& making, bool tables) {
                      making.path, making.seed);
 }
 
-/// The tokens of texts whose bytes are given.
-std::vector<int32_t> in_tokens(const data::Tokenizer& tokenizer,
-                               const std::vector<int32_t>& bytes) {
-  std::string text;
-  for (const int32_t byte : bytes) text += static_cast<char>(byte);
-  return tokenizer.encode(text);
-}
-
 void prepare_retrieval(const RetrievalFlags& flags) {
   const bool tables = data::is_retrieval_table(flags.making.path);
-  data::ShardManifest manifest{
-      source_of(flags.making, tables), "retrieval", 256, {}, {}};
-  std::unique_ptr<data::Tokenizer> tokenizer;
-  if (!flags.tokenizer.empty()) {
-    tokenizer = tokenizer_from(flags.tokenizer);
-    manifest.vocabulary = tokenizer->vocabulary();
-    manifest.info["tokenizer"] = data::hash_text(tokenizer->hash());
-  }
-  prepare_examples({.out = flags.out,
-                    .task = "retrieval",
-                    .manifest = manifest,
-                    .layout = {.labelled = true, .paired = true},
-                    .classes = 2,
-                    .tokenizer = tokenizer.get()},
-                   [&](data::ExampleWriter&, const data::VisitExample& visit) {
-                     const data::VisitExample tokenised =
-                         [&](const std::string& split, const data::Example& example,
-                             double done) {
-                           if (!tokenizer) return visit(split, example, done);
-                           visit(split,
-                                 {example.label, in_tokens(*tokenizer, example.first),
-                                  in_tokens(*tokenizer, example.second)},
-                                 done);
-                         };
-                     if (tables)
-                       data::read_retrieval_examples(flags.making.path, tokenised);
-                     else
-                       data::make_passage_examples(flags.making, tokenised);
-                   });
+  const auto tokenizer =
+      flags.tokenizer.empty() ? nullptr : tokenizer_from(flags.tokenizer);
+  prepare_examples(
+      {.out = flags.out,
+       .task = "retrieval",
+       .layout = {.labelled = true, .paired = true},
+       .classes = 2,
+       .tokenizer = tokenizer.get(),
+       .manifest = {source_of(flags.making, tables), "retrieval", 256, {}, {}}},
+      [&](data::ExampleWriter&, const data::VisitExample& visit) {
+        if (tables)
+          data::read_retrieval_examples(flags.making.path, visit);
+        else
+          data::make_passage_examples(flags.making, visit);
+      });
 }
 
 void add_data_retrieval(CLI::App& verb) {

@@ -7,6 +7,7 @@
 #include "lagwise/cli/data/tokenizer_flag.h"
 #include "lagwise/cli/verbs.h"
 #include "lagwise/data/sources/text_examples.h"
+#include "lagwise/data/text/token_kind.h"
 
 namespace lagwise::cli {
 namespace {
@@ -14,29 +15,34 @@ namespace {
 constexpr int64_t kMostClasses = 1000;  // that a table may name
 
 struct TextFlags {
-  std::string out, tokenizer;
+  std::string out, tokens = "byte", tokenizer;
   data::TextReading reading;
 };
 
+/// The tokenizer that was given, or one learned from the texts to train on; nullptr:
+/// bytes.
+std::unique_ptr<data::Tokenizer> text_tokenizer(const TextFlags& flags) {
+  if (!flags.tokenizer.empty()) return tokenizer_from(flags.tokenizer);
+  return data::learn_tokenizer(
+      data::parse_token_kind(flags.tokens), [&](const auto& take) {
+        data::read_text_examples(flags.reading, [&](const std::string& split,
+                                                    const data::Example& text, double) {
+          if (split == "train") take(std::string(text.first.begin(), text.first.end()));
+        });
+      });
+}
+
 void prepare_text(const TextFlags& flags) {
-  data::ShardManifest manifest{
-      "labelled text from " + flags.reading.path, "text", 256, {}, {}};
-  data::TextReading reading = flags.reading;
-  std::unique_ptr<data::Tokenizer> tokenizer;
-  if (!flags.tokenizer.empty()) {
-    tokenizer = tokenizer_from(flags.tokenizer);
-    reading.tokenizer = tokenizer.get();
-    manifest.vocabulary = tokenizer->vocabulary();
-    manifest.info["tokenizer"] = data::hash_text(tokenizer->hash());
-  }
-  prepare_examples({.out = flags.out,
-                    .task = "text",
-                    .manifest = manifest,
-                    .classes = kMostClasses,
-                    .tokenizer = tokenizer.get()},
-                   [&](data::ExampleWriter& writer, const data::VisitExample& visit) {
-                     writer.note_classes(data::read_text_examples(reading, visit));
-                   });
+  const auto tokenizer = text_tokenizer(flags);
+  prepare_examples(
+      {.out = flags.out,
+       .task = "text",
+       .classes = kMostClasses,
+       .tokenizer = tokenizer.get(),
+       .manifest = {"labelled text from " + flags.reading.path, "text", 256, {}, {}}},
+      [&](data::ExampleWriter& writer, const data::VisitExample& visit) {
+        writer.note_classes(data::read_text_examples(flags.reading, visit));
+      });
 }
 
 void add_data_text(CLI::App& verb) {
@@ -52,7 +58,8 @@ void add_data_text(CLI::App& verb) {
       ->type_name("NAME");
   app->add_option("--label", flags->reading.label_column, "The column with the label")
       ->type_name("NAME");
-  add_tokenizer_flag(*app, flags->tokenizer, "in place of bytes");
+  add_tokenizer_flag(*app, flags->tokenizer, "in place of a new one")
+      ->excludes(add_tokens_flag(*app, flags->tokens, "the texts to train on"));
   app->callback([flags] { prepare_text(*flags); });
 }
 

@@ -8,6 +8,16 @@
 
 namespace lagwise::cli {
 
+CLI::Option* add_tokens_flag(CLI::App& verb, std::string& tokens, const char* what) {
+  return verb
+      .add_option("--tokens", tokens,
+                  std::string("byte; bpe:N: N pieces of words, learned from ") + what +
+                      "; word or word:N: its words, or the N most frequent")
+      ->check(token_kind())
+      ->capture_default_str()
+      ->type_name("KIND");
+}
+
 CLI::Option* add_tokenizer_flag(CLI::App& verb, std::string& from,
                                 const char* instead) {
   return verb

@@ -8,6 +8,9 @@
 
 namespace lagwise::cli {
 
+/// --tokens: what the tokens are to be (data/text/token_kind.h), learned from `what`.
+CLI::Option* add_tokens_flag(CLI::App& verb, std::string& tokens, const char* what);
+
 /// --tokenizer: a tokenizer that is there already, `instead` of what.
 CLI::Option* add_tokenizer_flag(CLI::App& verb, std::string& from, const char* instead);
 

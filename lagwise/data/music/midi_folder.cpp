@@ -1,26 +1,19 @@
 // A folder of MIDI files as a corpus of tokens.
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <optional>
-#include <string_view>
 
 #include "lagwise/core/errors.h"
 #include "lagwise/data/formats/fnv1a.h"
 #include "lagwise/data/music/music_corpus.h"
+#include "lagwise/data/sets/left_out.h"
+#include "lagwise/data/sets/split_file.h"
 
 namespace lagwise::data {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct SplitFolder {
-  std::string_view folder, split;
-};
-constexpr SplitFolder kSplitFolders[] = {{"train", "train"}, {"valid", "valid"},
-                                         {"val", "valid"},   {"validation", "valid"},
-                                         {"dev", "valid"},   {"test", "test"}};
 
 std::string lower(std::string text) {
   for (char& c : text)
@@ -31,8 +24,9 @@ std::string lower(std::string text) {
 // The split a path below the folder names; empty: none.
 std::string named_split(const fs::path& path) {
   for (const fs::path& part : path.parent_path())
-    for (const SplitFolder& known : kSplitFolders)
-      if (lower(part.string()) == known.folder) return std::string(known.split);
+    for (const char* const split : {"train", "valid", "test"})
+      if (std::ranges::count(split_names(split), lower(part.string())) > 0)
+        return split;
   return "";
 }
 
@@ -50,8 +44,9 @@ std::vector<fs::path> midi_paths(const std::string& folder) {
   }
   for (; entry != end; entry.increment(failed)) {
     if (is_midi_name(entry->path().string()))
-      paths.push_back(fs::relative(entry->path(), folder));
+      paths.push_back(entry->path().lexically_relative(folder));
   }
+  if (failed) throw DataError(folder, -1, "a readable folder: " + failed.message());
   std::ranges::sort(paths);
   return paths;
 }
@@ -127,6 +122,11 @@ std::optional<std::vector<int32_t>> tokens_of(const std::string& file,
 }
 
 }  // namespace
+
+std::vector<std::string> MidiReport::left_out() const {
+  return left_out_lines({{"damaged MIDI files", damaged},
+                         {"MIDI files without a note the tokens can say", silent}});
+}
 
 bool is_midi_name(const std::string& file) {
   const std::string kind = lower(fs::path(file).extension().string());

@@ -31,6 +31,8 @@ struct MidiReport {
   std::vector<std::string> silent;   ///< of whose notes the scheme can say none
   SmfRepairs repairs;
   TokenLoss loss;
+
+  std::vector<std::string> left_out() const;  ///< data/sets/left_out.h
 };
 
 /// Called before each file, with how many there are.

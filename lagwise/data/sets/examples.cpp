@@ -25,6 +25,11 @@ ShardManifest with_classes(ShardManifest manifest, int64_t classes) {
 
 }  // namespace
 
+Example encoded(const Tokenizer& tokenizer, const Example& bytes) {
+  return {bytes.label, encode_bytes(tokenizer, bytes.first),
+          encode_bytes(tokenizer, bytes.second)};
+}
+
 void ExampleSplit::add(const Example& example) {
   labels_.push_back(example.label);
   const auto append = [&](const std::vector<int32_t>& ids) {

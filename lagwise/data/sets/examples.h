@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lagwise/data/sets/shards.h"
+#include "lagwise/data/text/tokenizer.h"
 
 namespace lagwise::data {
 
@@ -18,6 +19,9 @@ struct Example {
   int label = 0;
   std::vector<int32_t> first, second;
 };
+
+/// One whose sequences are bytes, in the tokens of a tokenizer.
+Example encoded(const Tokenizer& tokenizer, const Example& bytes);
 
 /// What is done with each example as it is read or made; `done`: the fraction of all
 /// that has been, negative where nobody knows.

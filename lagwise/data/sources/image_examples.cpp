@@ -2,18 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <stdexcept>
 
 #include "lagwise/core/errors.h"
 #include "lagwise/data/formats/cifar10.h"
 #include "lagwise/data/formats/idx.h"
+#include "lagwise/data/formats/path_kind.h"
 #include "lagwise/data/sources/picture_folder.h"
 
 namespace lagwise::data {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// Tells train from valid by the number of an image, and keeps count.
 class Splitter {
@@ -44,7 +42,7 @@ ImageShape read_cifar10(const ImageReading& reading, const VisitExample& visit) 
   int64_t train = 0;
   for (int n = 1; n <= 5; ++n) {
     const std::string file = reading.path + "/data_batch_" + std::to_string(n) + ".bin";
-    if (n > 1 && !fs::exists(file)) continue;
+    if (n > 1 && !is_there(file)) continue;
     train += batches.emplace_back(file).size();
   }
   const Cifar10 test(reading.path + "/test_batch.bin");
@@ -65,7 +63,7 @@ ImageShape read_cifar10(const ImageReading& reading, const VisitExample& visit) 
 
 std::string idx_file(const std::string& folder, const std::string& name) {
   const std::string plain = folder + "/" + name;
-  return fs::exists(plain) ? plain : plain + ".gz";
+  return is_there(plain) ? plain : plain + ".gz";
 }
 
 /// Images [n, side, side] and their labels [n].
@@ -131,9 +129,8 @@ void check_patch(const std::string& task, int64_t patch, int64_t side) {
 }
 
 ImageShape read_image_examples(const ImageReading& reading, const VisitExample& visit) {
-  if (fs::exists(reading.path + "/data_batch_1.bin"))
-    return read_cifar10(reading, visit);
-  if (fs::exists(idx_file(reading.path, "train-images-idx3-ubyte")))
+  if (is_there(reading.path + "/data_batch_1.bin")) return read_cifar10(reading, visit);
+  if (is_there(idx_file(reading.path, "train-images-idx3-ubyte")))
     return read_mnist(reading, visit);
   if (is_picture_folder(reading.path)) return read_picture_folder(reading, visit);
   throw DataError(

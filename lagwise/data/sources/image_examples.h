@@ -22,7 +22,8 @@ struct ImageReading {
 struct ImageShape {
   int64_t side = 0;     ///< in rows: pixels / patch
   int64_t per_row = 1;  ///< numbers that make one row: patch^2 channels
-  std::vector<std::string> classes = {};  ///< their names; empty: ten numbers
+  std::vector<std::string> classes = {};   ///< their names; empty: ten numbers
+  std::vector<std::string> left_out = {};  ///< of a folder: data/sets/left_out.h
 };
 
 /// Reads labelled images, a pixel's brightness (0 to 255) as token:

@@ -1,8 +1,7 @@
 #include "lagwise/data/sources/pair_examples.h"
 
-#include <filesystem>
-
 #include "lagwise/core/errors.h"
+#include "lagwise/data/formats/path_kind.h"
 #include "lagwise/data/sets/split_dealer.h"
 #include "lagwise/data/sources/split_tables.h"
 
@@ -24,8 +23,7 @@ void read_table(const PairReading& reading, const std::string& file,
   if (!any) throw DataError(file, -1, "rows with a source and a target, got none");
 }
 
-std::vector<int32_t> tokens_of(std::string_view text, const Tokenizer* tokenizer) {
-  if (tokenizer) return tokenizer->encode(text);
+std::vector<int32_t> tokens_of(std::string_view text) {
   const Bytes bytes = bytes_of(text);
   return {bytes.begin(), bytes.end()};
 }
@@ -41,7 +39,7 @@ Column target_column(const std::string& asked) {
 }
 
 void read_pairs(const PairReading& reading, const VisitPair& visit) {
-  if (!std::filesystem::is_directory(reading.path)) {
+  if (!is_folder(reading.path)) {
     SplitDealer dealer(reading.valid, reading.test);
     return read_table(
         reading, reading.path, [&] { return dealer.next(); }, visit);
@@ -60,8 +58,8 @@ void read_pairs(const PairReading& reading, const VisitPair& visit) {
         reading, files.test, [] { return "test"; }, visit);
 }
 
-Example pair_example(const Pair& pair, const Tokenizer* tokenizer) {
-  return {0, tokens_of(pair.source, tokenizer), tokens_of(pair.target, tokenizer)};
+Example pair_example(const Pair& pair) {
+  return {0, tokens_of(pair.source), tokens_of(pair.target)};
 }
 
 }  // namespace lagwise::data

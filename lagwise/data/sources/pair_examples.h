@@ -7,7 +7,6 @@
 
 #include "lagwise/data/sets/examples.h"
 #include "lagwise/data/sources/text_columns.h"
-#include "lagwise/data/text/tokenizer.h"
 
 namespace lagwise::data {
 
@@ -30,8 +29,8 @@ struct PairReading {
 
 /// Reads pairs of texts:
 ///
-///     a folder of train, valid (or val, dev), test   tables with .tsv, .csv or .jsonl
-///     a file                                         one table
+///     a folder of train, valid, test   tables (split_tables.h)
+///     a file                           one table
 ///
 /// A table has a header, or is an object a line (data/sources/text_columns.h). A source
 /// is the column source, src or input, a target the column target, tgt or output. What
@@ -47,7 +46,7 @@ Column target_column(const std::string& asked = "");
 inline constexpr const char* kPairsScheme = "pairs";
 inline constexpr ExampleLayout kPairsLayout{.labelled = false, .paired = true};
 
-/// A pair in tokens; nullptr: in bytes.
-Example pair_example(const Pair& pair, const Tokenizer* tokenizer = nullptr);
+/// A pair in bytes.
+Example pair_example(const Pair& pair);
 
 }  // namespace lagwise::data

@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <set>
 
 #include "lagwise/core/errors.h"
+#include "lagwise/data/formats/path_kind.h"
 #include "lagwise/data/formats/picture.h"
+#include "lagwise/data/sets/left_out.h"
 #include "lagwise/data/sets/split_dealer.h"
+#include "lagwise/data/sets/split_file.h"
 
 namespace lagwise::data {
 namespace {
@@ -15,32 +19,31 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMostFolders = 1000;  // classes
 
-/// The names in a folder that `wanted` wants, in order. DataError where it cannot be
-/// read.
+/// The names in a folder whose paths `wanted` wants, in order. DataError where it cannot
+/// be read.
 std::vector<std::string> names_in(
-    const std::string& folder,
-    const std::function<bool(const fs::directory_entry&)>& wanted) {
+    const std::string& folder, const std::function<bool(const std::string&)>& wanted) {
   std::vector<std::string> names;
   std::error_code failed;
   for (fs::directory_iterator at(folder, failed), end; !failed && at != end;
        at.increment(failed))
-    if (wanted(*at)) names.push_back(at->path().filename().string());
+    if (wanted(at->path().string())) names.push_back(at->path().filename().string());
   if (failed) throw DataError(folder, -1, "a folder: " + failed.message());
   std::ranges::sort(names);
   return names;
 }
 
 std::vector<std::string> pictures_in(const std::string& folder) {
-  return names_in(folder, [](const fs::directory_entry& entry) {
-    return entry.is_regular_file() && is_picture_name(entry.path().string());
+  return names_in(folder, [](const std::string& path) {
+    return is_picture_name(path) && !is_folder(path);
   });
 }
 
 /// The folders that hold pictures themselves.
 std::vector<std::string> classes_in(const std::string& folder) {
-  if (!fs::is_directory(folder)) return {};
-  return names_in(folder, [](const fs::directory_entry& entry) {
-    return entry.is_directory() && !pictures_in(entry.path().string()).empty();
+  if (!is_folder(folder)) return {};
+  return names_in(folder, [](const std::string& path) {
+    return is_folder(path) && !pictures_in(path).empty();
   });
 }
 
@@ -65,32 +68,58 @@ class PictureFolder {
       read_splits();
     }
     return {side_ / reading_.patch,
-            reading_.patch * reading_.patch * (reading_.colour ? 3 : 1), classes_};
+            reading_.patch * reading_.patch * (reading_.colour ? 3 : 1), classes_,
+            left_out()};
   }
 
  private:
   void read_splits() {
-    std::string valid;
-    for (const char* name : {"valid", "val", "dev"})
-      if (valid.empty() && fs::is_directory(reading_.path + "/" + name))
-        valid = reading_.path + "/" + name;
+    const auto folder_of = [&](const char* split) {
+      return find_split_file(reading_.path, split, {""});
+    };
+    const std::string train = folder_of("train"), valid = folder_of("valid"),
+                      test = folder_of("test");
+    for (const std::string& name : names_in(reading_.path, is_folder)) {
+      const std::string folder = reading_.path + "/" + name;
+      if (folder != train && folder != valid && folder != test &&
+          !classes_in(folder).empty())
+        throw DataError(folder, -1,
+                        "a split by the name of train, valid (or val, validation, "
+                        "dev) or test, got pictures by class in '" +
+                            name + "'");
+    }
     SplitDealer dealer(valid.empty() ? reading_.valid : 0, 0);
-    read_split(reading_.path + "/train", [&] { return dealer.next(); });
+    read_split(train, [&] { return dealer.next(); });
     if (!valid.empty()) read_split(valid, [] { return "valid"; });
-    const std::string test = reading_.path + "/test";
-    if (fs::is_directory(test)) read_split(test, [] { return "test"; });
+    if (!test.empty()) read_split(test, [] { return "test"; });
   }
 
   void read_split(const std::string& folder,
                   const std::function<std::string()>& split) {
-    for (const std::string& name : classes_in(folder)) {
-      const auto found = std::ranges::find(classes_, name);
-      if (found == classes_.end())
-        throw DataError(folder + "/" + name, -1, "a class that train has too");
-      for (const std::string& file : pictures_in(folder + "/" + name))
-        read_one(folder + "/" + name + "/" + file,
-                 static_cast<int>(found - classes_.begin()), split());
-    }
+    for (const std::string& name : names_in(folder, is_folder))
+      read_class(folder + "/" + name, name, split);
+  }
+
+  void read_class(const std::string& folder, const std::string& name,
+                  const std::function<std::string()>& split) {
+    const std::vector<std::string> files = pictures_in(folder);
+    if (files.empty()) return refuse_other_pictures(folder);
+    const auto found = std::ranges::find(classes_, name);
+    if (found == classes_.end())
+      throw DataError(folder, -1, "a class that train has too");
+    for (const std::string& file : files)
+      read_one(folder + "/" + file, static_cast<int>(found - classes_.begin()),
+               split());
+    read_.insert(folder);
+  }
+
+  /// Without them a class would be missing.
+  static void refuse_other_pictures(const std::string& folder) {
+    const std::vector<std::string> others = names_in(folder, is_other_picture_name);
+    if (!others.empty())
+      throw DataError(folder, -1,
+                      "pictures as PNG or JPEG, got " + std::to_string(others.size()) +
+                          " in other formats, such as " + others.front());
   }
 
   void read_one(const std::string& file, int label, const std::string& split) {
@@ -113,9 +142,33 @@ class PictureFolder {
            -1);
   }
 
+  /// Files below the folder that are no pictures, but for hidden ones, and pictures that
+  /// lie elsewhere than in the folder of a class.
+  std::vector<std::string> left_out() const {
+    std::vector<std::string> others, elsewhere;
+    std::error_code failed;
+    for (fs::recursive_directory_iterator at(reading_.path, failed), end;
+         !failed && at != end; at.increment(failed)) {
+      const fs::path path = at->path();
+      if (is_folder(path.string()) || path.filename().string().starts_with('.'))
+        continue;
+      const std::string name = path.lexically_relative(reading_.path).string();
+      if (!is_picture_name(name))
+        others.push_back(name);
+      else if (!read_.contains(path.parent_path()))
+        elsewhere.push_back(name);
+    }
+    if (failed)
+      throw DataError(reading_.path, -1, "a readable folder: " + failed.message());
+    return left_out_lines(
+        {{"files that are neither PNG nor JPEG", others},
+         {"pictures that do not lie in the folder of a class itself", elsewhere}});
+  }
+
   const ImageReading& reading_;
   const VisitExample& visit_;
   std::vector<std::string> classes_;
+  std::set<fs::path> read_;  // folders of classes, in all splits
   int64_t side_ = 0;
 };
 

@@ -11,10 +11,14 @@ namespace lagwise::data {
 bool is_picture_folder(const std::string& path);
 
 /// Reads them. The folders' names are the classes, in their order; files are read in
-/// the order of their names. Splits are the folders train, valid (or val, dev) and
-/// test; where there is no valid, an evenly spread part of train is, and where there is
-/// no train all are dealt (data/sets/split_dealer.h). Pictures are square and of one size,
-/// or `size` makes them so. DataError names the file.
+/// the order of their names. Splits are the folders train, valid and test
+/// (data/sets/split_file.h); where there is no valid, an evenly spread part of train is,
+/// and where there is no train all are dealt (data/sets/split_dealer.h). Pictures are
+/// square and of one size, or `size` makes them so.
+///
+/// Files that are no pictures and pictures elsewhere are left out, and the shape says so.
+/// DataError names a file that is wrong, a class whose pictures are all in other formats,
+/// and a folder beside train that holds pictures by class under the name of no split.
 ImageShape read_picture_folder(const ImageReading& reading, const VisitExample& visit);
 
 /// The numbers of one picture, a PNG or a JPEG; where it is no square of `side` pixels,

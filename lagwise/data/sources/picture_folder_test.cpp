@@ -10,7 +10,9 @@
 namespace lagwise::data {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using namespace lagwise::testing;
 
 std::string png(int64_t side, uint8_t light, int64_t width = 0) {
@@ -64,6 +66,42 @@ TEST_F(PictureFolders, HaveSplits) {
               HasSubstr("test/c: expected a class that train has too"));
 }
 
+TEST_F(PictureFolders, SayWhatTheyLeaveOut) {
+  for (const char* name : {"a", "b"}) put(folder / name + "/1.png", png(2, 1));
+  read({.path = folder.path()});
+  EXPECT_THAT(shape.left_out, IsEmpty());
+  put(folder / "a/.hidden", "");
+  put(folder / "b/2.gif", "GIF89a");
+  put(folder / "b/1.txt", "");
+  put(folder / "b/more/3.png", png(2, 1));
+  EXPECT_EQ(read({.path = folder.path() / "", .valid = 0, .test = 0}),
+            "train:0=1;train:1=1;");
+  EXPECT_THAT(
+      shape.left_out,
+      ElementsAre(
+          "left out: 2, files that are neither PNG nor JPEG, such as b/1.txt",
+          "left out: 1, pictures that do not lie in the folder of a class itself, "
+          "such as b/more/3.png"));
+}
+
+TEST_F(PictureFolders, LackNoClassAndNoSplit) {
+  for (const char* name : {"a", "b"}) put(folder / name + "/1.png", png(2, 1));
+  put(folder / "c/1.GIF", "GIF89a");
+  EXPECT_THAT(data_error([&] { read({.path = folder.path()}); }),
+              HasSubstr("/c: expected pictures as PNG or JPEG, got 1 in other formats, "
+                        "such as 1.GIF"));
+  for (const char* name : {"train/a", "train/b", "tset/a"})
+    put(folder / "s/" + name + "/1.png", png(2, 1));
+  EXPECT_THAT(
+      data_error([&] { read({.path = folder / "s"}); }),
+      HasSubstr("/s/tset: expected a split by the name of train, valid (or val, "
+                "validation, dev) or test, got pictures by class in 'tset'"));
+  std::filesystem::rename(folder / "s/tset", folder / "s/val");
+  put(folder / "s/dev/a/1.png", png(2, 1));
+  EXPECT_THAT(data_error([&] { read({.path = folder / "s"}); }),
+              HasSubstr("expected one file for the split valid, got "));
+}
+
 TEST_F(PictureFolders, AreMadeOneSizeWhereAsked) {
   put(folder / "a/1.png", png(4, 7));
   put(folder / "b/1.jpg", jpeg_bytes({6, 9, std::vector<uint8_t>(162, 90)}, 95));
@@ -89,6 +127,10 @@ TEST_F(PictureFolders, NameWhatIsWrong) {
   put(folder / "b/2.png", "");
   EXPECT_THAT(data_error([&] { read({.path = folder.path()}); }),
               HasSubstr("b/2.png, byte 0: expected a PNG or a JPEG image"));
+  std::filesystem::remove(folder / "b/2.png");
+  std::filesystem::create_symlink("nowhere", folder / "b/2.png");
+  EXPECT_THAT(data_error([&] { read({.path = folder.path()}); }),
+              HasSubstr("b/2.png: expected a readable file: No such file"));
   const TempFolder empty;
   EXPECT_THAT(data_error([&] { read({.path = empty.path()}); }),
               HasSubstr("or a folder of .png or .jpg for each class"));

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <set>
 
 #include "lagwise/core/errors.h"
 #include "lagwise/data/formats/mapped_file.h"
+#include "lagwise/data/formats/path_kind.h"
 #include "lagwise/data/sets/split_dealer.h"
 #include "lagwise/data/sets/text_file.h"
 #include "lagwise/data/sources/acl_imdb.h"
@@ -15,19 +15,16 @@
 namespace lagwise::data {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr size_t kMostLabels = 1000;
 
-Example example_of(const TextReading& reading, std::string_view text, int label) {
-  if (reading.tokenizer) return {label, reading.tokenizer->encode(text), {}};
+Example example_of(std::string_view text, int label) {
   const Bytes bytes = bytes_of(text);
   return {label, {bytes.begin(), bytes.end()}, {}};
 }
 
 void read_reviews(const TextReading& reading, const VisitExample& visit) {
   const auto train = list_acl_imdb(reading.path, "train");
-  const auto test = fs::exists(reading.path + "/test")
+  const auto test = is_there(reading.path + "/test")
                         ? list_acl_imdb(reading.path, "test")
                         : std::vector<Review>();
   const auto all = static_cast<double>(train.size() + test.size());
@@ -35,7 +32,7 @@ void read_reviews(const TextReading& reading, const VisitExample& visit) {
   const auto visit_one = [&](const std::string& split, const Review& review) {
     const MappedFile file(review.file);
     check_text(review.file, file.bytes());
-    visit(split, example_of(reading, text_of(file.bytes()), review.label),
+    visit(split, example_of(text_of(file.bytes()), review.label),
           static_cast<double>(++read) / all);
   };
   SplitDealer dealer(reading.valid, 0);
@@ -86,8 +83,7 @@ class LabelledTables {
       const auto found = std::ranges::find(names_, row[1]);
       if (found == names_.end())
         table.fail("a label of the training rows, got '" + row[1].substr(0, 40) + "'");
-      visit(split(),
-            example_of(reading_, row[0], static_cast<int>(found - names_.begin())), -1);
+      visit(split(), example_of(row[0], static_cast<int>(found - names_.begin())), -1);
     }
   }
 
@@ -110,14 +106,14 @@ Column label_column(const std::string& asked) {
 std::vector<std::string> read_text_examples(const TextReading& reading,
                                             const VisitExample& visit) {
   const std::string& path = reading.path;
-  if (!fs::is_directory(path)) {
+  if (!is_folder(path)) {
     const LabelledTables tables(reading, path);
     SplitDealer dealer(reading.valid, reading.test);
     tables.read(
         path, [&] { return dealer.next(); }, visit);
     return tables.names();
   }
-  if (fs::exists(path + "/train/pos")) {
+  if (is_there(path + "/train/pos")) {
     read_reviews(reading, visit);
     return {"neg", "pos"};
   }

@@ -5,7 +5,6 @@
 
 #include "lagwise/data/sets/examples.h"
 #include "lagwise/data/sources/text_columns.h"
-#include "lagwise/data/text/tokenizer.h"
 
 namespace lagwise::data {
 
@@ -14,13 +13,12 @@ struct TextReading {
   double valid = 0.1;  ///< of train (aclImdb, and folders without a file for it)
   double test = 0.1;   ///< of a single file
   std::string text_column = {}, label_column = {};  ///< empty: found by their names
-  const Tokenizer* tokenizer = nullptr;             ///< nullptr: tokens are bytes
 };
 
-/// Reads labelled text, as bytes or the tokens of a tokenizer:
+/// Reads labelled text, as bytes:
 ///
 ///     a folder train/{pos,neg}, test/{pos,neg}     aclImdb; label 1 for pos
-///     a folder of train, valid (or val, dev), test  tables with .tsv, .csv or .jsonl
+///     a folder of train, valid, test                tables (split_tables.h)
 ///     a file                                        one table
 ///
 /// Where no file is valid, an evenly spread part of train is (data/sets/split_dealer.h): aclImdb

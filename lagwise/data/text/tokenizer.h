@@ -43,6 +43,13 @@ class Tokenizer {
   uint64_t hash() const;
 };
 
+/// The tokens of a text whose bytes are given as numbers.
+template <class Number>
+std::vector<int32_t> encode_bytes(const Tokenizer& tokenizer,
+                                  const std::vector<Number>& bytes) {
+  return tokenizer.encode(std::string(bytes.begin(), bytes.end()));
+}
+
 /// DataError names `file` and the entry that is missing, wrong, or asks for something
 /// that is not done here, such as another kind of model.
 std::unique_ptr<Tokenizer> parse_tokenizer(const std::string& file, Bytes text);
