@@ -370,7 +370,7 @@ TEST_F(TrainedRun, RefusesWhatItCannotReadOrWriteBeforeItWrites) {
     return outcome.err;
   };
   EXPECT_THAT(refused(3, {"--prompt-file", *folder_ / "corpus"}),
-              HasSubstr("corpus: expected a file, got a folder"));
+              HasSubstr("corpus: expected a readable file, got a folder"));
   EXPECT_THAT(refused(3, {"--prompt-file", *folder_ / "none"}),
               HasSubstr("none: expected a readable file: No such file"));
   EXPECT_THAT(refused(1, {"--out", *folder_ / "linear.toml"}),

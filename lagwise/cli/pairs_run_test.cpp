@@ -67,6 +67,10 @@ TEST_F(PairsRun, AnswersWhatItLearned) {
   EXPECT_EQ(run({"generate", folder / "run", "--source-file", folder / "in.txt",
                  "--temperature", "0"}),
             "bleu\nrouge\nn,\n");
+  put(folder / "noise", std::string("\x9C\xFF\0\x12", 4));
+  expect_failure(
+      lagwise({"generate", folder / "run", "--source-file", folder / "noise"}), 3,
+      "noise, byte 2: expected text, got a byte 0 in what is no UTF-8");
   const json drawn = json::parse(run({"generate", folder / "run", "--source-file",
                                       folder / "in.txt", "--count", "2", "--json"}));
   ASSERT_EQ(drawn["samples"].size(), 6u);

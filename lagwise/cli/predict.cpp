@@ -15,6 +15,7 @@
 #include "lagwise/cli/run_flags.h"
 #include "lagwise/cli/terminal/utf8.h"
 #include "lagwise/cli/verbs.h"
+#include "lagwise/core/errors.h"
 #include "lagwise/data/formats/mapped_file.h"
 #include "lagwise/train/prediction.h"
 
@@ -36,6 +37,7 @@ std::vector<Unlabelled> asked_for(const PredictFlags& flags, const Run& run) {
   const auto take = [&](const std::string& name, data::Bytes bytes) {
     auto some = read_unlabelled(run.recipe.data.task, name, bytes, run.model_config(),
                                 run.tokenizer);
+    if (some.empty()) throw DataError(name, -1, "something to classify, got nothing");
     std::ranges::move(some, std::back_inserter(all));
   };
   for (const std::string& text : flags.texts)

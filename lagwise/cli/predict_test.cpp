@@ -138,6 +138,12 @@ TEST_F(Predict, SaysWhatIsWrongInOneLine) {
   EXPECT_THAT(
       complaint({folder / "odd.csv"}, 3),
       HasSubstr("odd.csv, row 1, byte 0: expected a header with a column named"));
+  put(folder / "header.csv", "text\n");
+  EXPECT_THAT(complaint({folder / "header.csv"}, 3),
+              HasSubstr("header.csv: expected something to classify, got nothing"));
+  std::filesystem::create_directories(folder / "folder.csv");
+  EXPECT_THAT(complaint({folder / "folder.csv"}, 3),
+              HasSubstr("folder.csv: expected a readable file, got a folder"));
   put(folder / "l.txt", std::string(1000, 'a'));
   std::filesystem::remove_all(folder / "run");
   train("language", folder / "l.txt", 1);
