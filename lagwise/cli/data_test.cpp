@@ -136,6 +136,29 @@ TEST_F(Data, PreparesTextInPiecesOfWordsAndInWords) {
   EXPECT_EQ(make_task(config)->decode({1}), " \n");
 }
 
+TEST_F(Data, PreparesLabelledTextInPiecesOfWords) {
+  put(folder / "t.csv", "text,label\nthe cat sat,1\nthe cat ran,0\nthe cat,1\n");
+  make(
+      {"text", folder / "t.csv", "--tokens", "bpe:262", "--valid", "0", "--test", "0"});
+  EXPECT_THAT(said, HasSubstr("scheme text, 261 words, 2 classes"));
+  const auto task = make_task({.task = "text", .path = set, .length = 16});
+  EXPECT_THAT(task->tokenizer(), HasSubstr("ByteLevel"));
+  EXPECT_LT(task->eval_batch("train", 2, 3).tokens.size(1), 7);
+  cli::expect_failure(lagwise({"data", "text", folder / "t.csv", "--tokens", "bpe:262",
+                               "--tokenizer", set, "--out", folder / "other"}),
+                      2, "--tokenizer excludes --tokens");
+}
+
+TEST_F(Data, SaysThatThereIsNoSplitToValidateOn) {
+  for (const char* name : {"a.txt", "b.txt", "c.txt"})
+    put(folder / "texts/" + name, std::string(100, name[0]));
+  make({"retrieval", folder / "texts", "--length", "10", "--train", "5"});
+  EXPECT_THAT(said, HasSubstr("\nno split valid: there is too little data for one, or "
+                              "none was asked for; training will evaluate nothing\n"));
+  make(kSmallListops);
+  EXPECT_THAT(said, ::testing::Not(HasSubstr("no split valid")));
+}
+
 TEST_F(Data, PreparesChorales) {
   put(folder / "c.json", R"({"train": [[[74, 70, 65, 58], [74, 70, -1, 58]]]})");
   make({"harmonise", folder / "c.json"});
@@ -227,6 +250,23 @@ TEST_F(Data, NamesDamagedFilesAndLeavesNothing) {
   put(folder / "rows.tsv", "3\t3\n4\t[NIM 2 ]\n");
   expect_failure({"data", "listops", folder / "rows.tsv", "--out", set}, 3,
                  "rows.tsv: expected ListOps in row 1");
+}
+
+TEST_F(Data, NamesFilesThatCannotBeRead) {
+  fs::create_directories(folder / "a/train.csv");
+  for (const char* task : {"text", "pairs"})
+    expect_failure({"data", task, folder / "a", "--out", set}, 3,
+                   "a/train.csv: expected a readable file, got a folder");
+  fs::create_symlink("circle", folder / "circle");
+  for (const char* task : {"text", "pairs", "language", "images", "listops",
+                           "retrieval", "harmonise", "look"}) {
+    const Outcome outcome =
+        task == std::string("look")
+            ? lagwise({"data", "look", folder / "circle"})
+            : lagwise({"data", task, folder / "circle", "--out", set});
+    cli::expect_failure(outcome, 3, "circle");
+    EXPECT_THAT(outcome.err, HasSubstr(": expected a readable file: ")) << task;
+  }
 }
 
 TEST_F(Data, KeepsTheEarlierSetWhenItFails) {
