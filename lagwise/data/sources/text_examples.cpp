@@ -53,8 +53,7 @@ int64_t label_number(std::string_view label) {
 class LabelledTables {
  public:
   LabelledTables(const TextReading& reading, const std::string& train)
-      : reading_(reading),
-        columns_{text_column(reading.text_column), label_column(reading.label_column)} {
+      : columns_{text_column(reading.text_column), label_column(reading.label_column)} {
     TextColumns table(train, columns_);
     std::set<std::string> labels;
     for (std::vector<std::string> row; table.next(row);) {
@@ -88,7 +87,6 @@ class LabelledTables {
   }
 
  private:
-  const TextReading& reading_;
   std::vector<Column> columns_;
   std::vector<std::string> names_;
 };
