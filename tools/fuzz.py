@@ -4,11 +4,13 @@
   tools/fuzz.py                      every target for a minute
   tools/fuzz.py --seconds 3600 smf   one of them for an hour
   tools/fuzz.py --table              what was run so far: seconds, executions, faults
+  tools/fuzz.py --keep               takes the account over into the repository
 
 A fault is an input that crashes a target, trips a sanitizer, takes more than 10 seconds or
 more than 2 GB. It is kept in build/fuzz/faults and its report in build/fuzz/logs; the other
 targets go on. Interesting inputs are kept in build/fuzz/found, from which the next run
-starts, beside the seeds in fuzz/corpus.
+starts, beside the seeds in fuzz/corpus. An hour for every target is more than one sitting, and
+build/ does not last: --keep appends the account to fuzz/account.jsonl.
 """
 
 import argparse
@@ -22,7 +24,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "fuzz"
-ACCOUNT = BUILD / "account.jsonl"
+ACCOUNT, KEPT = BUILD / "account.jsonl", ROOT / "fuzz" / "account.jsonl"
 EXECUTIONS = re.compile(r"stat::number_of_executed_units:\s*(\d+)")
 
 
@@ -69,6 +71,10 @@ def run(name, seconds):
     return line
 
 
+def lines_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
 def table(lines):
     """The account as a table, one row for each target."""
     rows = []
@@ -87,14 +93,19 @@ def main():
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
     parser.add_argument("--jobs", type=int, default=1, help="targets at a time")
     parser.add_argument("--table", action="store_true", help="only print the account")
+    parser.add_argument("--keep", action="store_true", help="only keep the account, in fuzz/")
     options = parser.parse_args()
     unknown = set(options.targets) - set(targets())
     if unknown:
         parser.error(f"no such target: {', '.join(sorted(unknown))}; there are "
                      + ", ".join(targets()))
     if options.table:
-        lines = ACCOUNT.read_text().splitlines() if ACCOUNT.exists() else []
-        print(table([json.loads(line) for line in lines]))
+        print(table(lines_of(KEPT) + lines_of(ACCOUNT)))
+        return 0
+    if options.keep:
+        with KEPT.open("a") as kept:
+            kept.writelines(json.dumps(line) + "\n" for line in lines_of(ACCOUNT))
+        ACCOUNT.unlink(missing_ok=True)
         return 0
     with ThreadPoolExecutor(options.jobs) as pool:
         lines = list(pool.map(lambda name: run(name, options.seconds),
