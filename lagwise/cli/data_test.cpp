@@ -104,6 +104,22 @@ TEST_F(Data, PreparesTextForLanguageAndClasses) {
   EXPECT_THAT(said, HasSubstr("256 words, 2 classes"));
 }
 
+TEST_F(Data, KeepsDocumentsApart) {
+  for (const char* split : {"train", "valid"})
+    for (const char* name : {"a", "b", "c"})
+      put(folder / (std::string("books/") + split + "/" + name + ".txt"),
+          std::string(40, name[0]));
+  make({"language", folder / "books", "--documents"});
+  const data::ShardSet documents(set);
+  ASSERT_EQ(documents.split("valid").sequences(), 3);
+  EXPECT_EQ(documents.split("valid").length(1), 40);
+  make({"language", folder / "books", "--documents", "--tokens", "bpe:300"});
+  EXPECT_EQ(data::ShardSet(set).split("train").sequences(), 3);
+  // Pairs of pairs: forty times the same letter are three tokens.
+  EXPECT_EQ(make_task({.task = "language", .path = set, .length = 2})->tokenizer(),
+            contents(set + "/tokenizer.json"));
+}
+
 TEST_F(Data, KeepsTheWordsOfWikitext) {
   put(folder / "w/wiki.train.tokens", " one two three \n");
   put(folder / "w/wiki.valid.tokens", " one two \n");

@@ -355,6 +355,8 @@ TEST(EvalText, JudgesByTheInterval) {
   EXPECT_THAT(verdict(part), HasSubstr("longer context is used"));
   part.difference_error = 0.03;
   EXPECT_THAT(verdict(part), HasSubstr("neither helps nor harms"));
+  part.difference = -0.0003, part.difference_error = 0.0001;
+  EXPECT_THAT(verdict(part), HasSubstr("neither helps nor harms (-0.000 ± 0.000 nats"));
   part.difference_error = INFINITY;
   EXPECT_THAT(verdict(part), HasSubstr("cannot tell"));
 }

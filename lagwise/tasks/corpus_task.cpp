@@ -26,6 +26,16 @@ at::Tensor tokens_from(const data::TokenStream& text,
   return all;
 }
 
+/// Windows of `width` tokens, each with the token after it, one behind another.
+int64_t windows_in(int64_t tokens, int64_t width) {
+  return std::max<int64_t>(tokens - 1, 0) / width;
+}
+
+/// What a window stays within, as messages say it.
+std::string whole_of(const data::TokenStream& text) {
+  return text.keeps_documents() ? "the longest document of " : "";
+}
+
 }  // namespace
 
 CorpusParts take_parts(const TaskConfig& config, Spec& options) {
@@ -42,21 +52,24 @@ CorpusTask::CorpusTask(const char* name, const TaskConfig& config, CorpusParts p
       length_(config.length),
       seed_(config.seed),
       corpus_(config.path, parts.valid, parts.test) {
-  for (const std::string& split : corpus_.splits())
-    if (corpus_.split(split).size() <= length_)
+  for (const std::string& split : corpus_.splits()) {
+    const data::TokenStream& text = corpus_.split(split);
+    if (text.longest() <= length_)
       throw DataError(config.path, -1,
                       "more than data.length = " + std::to_string(length_) + unit() +
-                          " in the split " + split + ", got " +
-                          std::to_string(corpus_.split(split).size()));
+                          " in " + whole_of(text) + "the split " + split + ", got " +
+                          std::to_string(text.longest()));
+  }
 }
 
 at::Tensor CorpusTask::crops(int64_t step, int64_t micro_step, const Rows& rows,
                              int64_t length) const {
   const data::TokenStream& text = corpus_.split("train");
-  if (text.size() <= length)
+  if (text.longest() <= length)
     throw std::invalid_argument(std::string(name_) + ": expected windows below the " +
-                                std::to_string(text.size()) + unit() +
-                                " of the split train, got " + std::to_string(length));
+                                std::to_string(text.longest()) + unit() + " of " +
+                                whole_of(text) + "the split train, got " +
+                                std::to_string(length));
   // Rows are functions of their step, so those of the next are known by now.
   for (const int64_t next : starts(text, step + 1, micro_step, rows, length))
     text.will_read(next, length + 1);
@@ -66,7 +79,7 @@ at::Tensor CorpusTask::crops(int64_t step, int64_t micro_step, const Rows& rows,
 std::vector<int64_t> CorpusTask::starts(const data::TokenStream& text, int64_t step,
                                         int64_t micro_step, const Rows& rows,
                                         int64_t length) const {
-  const LeafStretches stretches(text.shard_ends(), rows, length);
+  const LeafStretches stretches(text.crop_ends(), rows, length);
   std::vector<int64_t> starts;
   for (int64_t row = rows.begin; row < rows.end; ++row) {
     data::Dice dice = row_dice(seed_, step, micro_step, row);
@@ -76,7 +89,12 @@ std::vector<int64_t> CorpusTask::starts(const data::TokenStream& text, int64_t s
 }
 
 int64_t CorpusTask::size(const std::string& split, int64_t length) const {
-  return (corpus_.split(split).size() - 1) / window(length);
+  int64_t windows = 0, start = 0;
+  for (const int64_t end : corpus_.split(split).document_ends()) {
+    windows += windows_in(end - start, window(length));
+    start = end;
+  }
+  return windows;
 }
 
 at::Tensor CorpusTask::windows(const std::string& split, int64_t begin, int64_t end,
@@ -85,7 +103,13 @@ at::Tensor CorpusTask::windows(const std::string& split, int64_t begin, int64_t 
     throw std::invalid_argument(std::string(name_) + ": expected windows within 0 to " +
                                 std::to_string(size(split, length)) + " of " + split);
   std::vector<int64_t> starts;
-  for (int64_t i = begin; i < end; ++i) starts.push_back(i * window(length));
+  int64_t start = 0, before = 0;  // of the document, and windows of those before it
+  for (const int64_t document_end : corpus_.split(split).document_ends()) {
+    const int64_t here = windows_in(document_end - start, window(length));
+    for (int64_t i = std::max(begin, before); i < std::min(end, before + here); ++i)
+      starts.push_back(start + (i - before) * window(length));
+    start = document_end, before += here;
+  }
   return tokens_from(corpus_.split(split), starts, window(length) + 1);
 }
 

@@ -21,8 +21,9 @@ CorpusParts take_parts(const TaskConfig& config, Spec& options);
 /// A task on windows of a text (data/sets/language_corpus.h says what is read): its bytes,
 /// or the tokens of a set that was prepared with a tokenizer. Training takes crops from
 /// anywhere; evaluation windows that do not overlap, from the start of the split: what is
-/// left at its end and fills no window is not judged. What is asked about a window is the
-/// matter of each task.
+/// left at its end and fills no window is not judged. Where a set keeps its documents
+/// apart neither leaves a document, and windows begin with each. What is asked about a
+/// window is the matter of each task.
 class CorpusTask : public Task {
  public:
   int64_t size(const std::string& split, int64_t length = 0) const override;

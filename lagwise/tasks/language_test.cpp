@@ -1,3 +1,5 @@
+#include "lagwise/core/errors.h"
+#include "lagwise/data/sets/language_corpus.h"
 #include "lagwise/data/sets/shards.h"
 #include "lagwise/data/text/word_level.h"
 #include "lagwise/tasks/testing_tasks.h"
@@ -113,6 +115,57 @@ TEST_F(LanguageTask, ReadsAPreparedSet) {
         make_task({.task = "language:valid=0.1", .path = folder / "set", .length = 8});
       }),
       HasSubstr("language: unknown option 'valid'; it takes no options, for "));
+}
+
+/// Three documents: 20 times a, 5 times b, 30 times c, as `lagwise data language
+/// --documents` makes a set of three files.
+struct LanguageTaskOfDocuments : LanguageTask {
+  LanguageTaskOfDocuments() {
+    data::ShardSetWriter writer(
+        folder / "set", {"", "bytes", 256, {}, {{data::kDocumentsKept, "kept apart"}}});
+    for (const char* split : {"train", "valid"})
+      for (const auto& [size, letter] : {std::pair{20, 'a'}, {5, 'b'}, {30, 'c'}})
+        writer.add(split, std::vector<int32_t>(static_cast<size_t>(size), letter));
+    writer.commit();
+    config = {.task = "language", .path = folder / "set", .length = 8};
+  }
+};
+
+TEST_F(LanguageTaskOfDocuments, KeepsThePromisesOfTasks) {
+  expect_task_keeps_its_promises(config);
+}
+
+TEST_F(LanguageTaskOfDocuments, NoWindowLeavesItsDocument) {
+  const auto task = make_task(config);
+  const auto letters = [](const Batch& batch) {
+    std::set<int64_t> seen;
+    for (int64_t i = 0; i < batch.tokens.size(0); ++i) {
+      Tokens row = row_of(batch.tokens, {}, i), next = row_of(batch.targets, {}, i);
+      row.insert(row.end(), next.begin(), next.end());
+      EXPECT_EQ(std::set<int64_t>(row.begin(), row.end()).size(), 1u);
+      seen.insert(row[0]);
+    }
+    return seen;
+  };
+  EXPECT_EQ(letters(task->train_batch(0, 0, 64)), (std::set<int64_t>{'a', 'c'}));
+  EXPECT_EQ(letters(task->train_windows(0, 0, 64, 24)), (std::set<int64_t>{'c'}));
+  // 20 tokens hold two windows of 8 and the token after, 30 three, 5 none.
+  ASSERT_EQ(task->size("valid"), 5);
+  EXPECT_EQ(letters(task->eval_batch("valid", 0, 2)), (std::set<int64_t>{'a'}));
+  EXPECT_EQ(letters(task->eval_batch("valid", 1, 5)), (std::set<int64_t>{'a', 'c'}));
+  EXPECT_EQ(task->size("valid", 24), 1);
+  EXPECT_EQ(task->stream("valid", 18, 8),
+            (Tokens{'a', 'a', 'b', 'b', 'b', 'b', 'b', 'c'}));
+}
+
+TEST_F(LanguageTaskOfDocuments, RefusesWindowsLongerThanAllOfThem) {
+  EXPECT_THAT(refusal([&] { make_task(config)->train_windows(0, 0, 1, 30); }),
+              HasSubstr("expected windows below the 30 bytes of the longest document "
+                        "of the split train, got 30"));
+  config.length = 30;
+  EXPECT_THAT(refusal<DataError>([&] { make_task(config); }),
+              HasSubstr("expected more than data.length = 30 bytes in the longest "
+                        "document of the split train, got 30"));
 }
 
 /// A set of 240 words in 40 lines, as `lagwise data language --tokens word` makes it.

@@ -43,8 +43,15 @@ TEST(LeafStretches, LeavesShareOutTheShards) {
   EXPECT_EQ(starts(ends, Rows(0, 1, 5, 8), 5), range(20, 35));  // 5 mod 4
 }
 
-TEST(LeafStretches, ALeafOfShortShardsTakesTheWhole) {
-  EXPECT_EQ(starts({3, 6, 40}, Rows(0, 1, 0, 4), 8), range(0, 32));
+TEST(LeafStretches, ALeafOfShortPartsTakesThoseOfAll) {
+  EXPECT_EQ(starts({3, 6, 40}, Rows(0, 1, 0, 4), 8), range(6, 32));
+  EXPECT_EQ(starts({3, 6, 12}, Rows(0, 1, 0, 4), 8), range(0, 4));
+}
+
+TEST(LeafStretches, CropsStayWithinTheirPart) {
+  std::set<int64_t> expected = range(0, 2);
+  expected.merge(range(14, 18));
+  EXPECT_EQ(starts({10, 14, 26}, Rows(0, 1), 8), expected);
 }
 
 }  // namespace

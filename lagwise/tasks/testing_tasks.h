@@ -81,12 +81,12 @@ inline Loss loss_of(double sum, int64_t count, int64_t right) {
   return loss;
 }
 
-/// The one-line message of the std::invalid_argument that `act` throws.
-template <class Act>
+/// The one-line message of the exception that `act` throws.
+template <class Error = std::invalid_argument, class Act>
 std::string refusal(const Act& act) {
   try {
     act();
-  } catch (const std::invalid_argument& error) {
+  } catch (const Error& error) {
     EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
     return error.what();
   }

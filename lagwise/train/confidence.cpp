@@ -37,4 +37,12 @@ Interval mean_of_windows(std::span<const double> sums, std::span<const double> c
   return {mean, student_t(windows - 1) * std::sqrt(n / (n - 1) * squares) / count};
 }
 
+int sure_sign(const Interval& difference) {
+  constexpr double kShown = 0.0005;
+  if (std::abs(difference.mean) < kShown) return 0;
+  return difference.mean < -difference.error  ? -1
+         : difference.mean > difference.error ? 1
+                                              : 0;
+}
+
 }  // namespace lagwise

@@ -23,6 +23,11 @@ struct Interval {
 /// With equal counts this is the mean of the windows' means and its usual error.
 Interval mean_of_windows(std::span<const double> sums, std::span<const double> counts);
 
+/// -1 where the difference surely lowers a loss in nats, 1 where it surely raises it, 0
+/// where the interval holds 0 or the mean is below half a thousandth of a nat: that
+/// prints as 0.000, and a hundred windows are sure of much smaller ones.
+int sure_sign(const Interval& difference);
+
 /// The 0.975 quantile of Student's t, for `freedom` >= 1 degrees of freedom, to 0.2 %.
 double student_t(int64_t freedom);
 

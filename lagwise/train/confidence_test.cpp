@@ -38,6 +38,15 @@ TEST(Confidence, LeavesOutEmptyWindowsAndOwnsUpToTooFew) {
   EXPECT_TRUE(std::isnan(mean_of_windows(none, none).mean));
 }
 
+TEST(Confidence, IsSureOfASignOnlyWhereTheDifferenceShows) {
+  EXPECT_EQ(sure_sign({-0.02, 0.01}), -1);
+  EXPECT_EQ(sure_sign({0.02, 0.01}), 1);
+  EXPECT_EQ(sure_sign({-0.02, 0.03}), 0);
+  EXPECT_EQ(sure_sign({0.0004, 0.0001}), 0);
+  EXPECT_EQ(sure_sign({1, INFINITY}), 0);
+  EXPECT_EQ(sure_sign({NAN, 0.1}), 0);
+}
+
 // 2000 intervals of 6 unequal windows: 95 % hold the truth, within 5 sigma (0.5 %
 // each), and one more percent for the ratio of two sums.
 TEST(Confidence, HoldsTheTruthNineteenTimesInTwenty) {

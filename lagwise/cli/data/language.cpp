@@ -20,26 +20,33 @@
 namespace lagwise::cli {
 namespace {
 
-constexpr size_t kPiece = 1 << 20;  // bytes of a sequence; training joins them again
+constexpr size_t kPiece = 1 << 20;  // bytes that are encoded at a time
 
 struct LanguageFlags {
   std::string out, path, tokens = "byte", tokenizer;
   double valid = 0.05, test = 0.05;
+  bool documents = false;
 };
 
-/// Writes the text of a corpus, part by part, and counts what the set keeps of it.
+/// Writes the text of a corpus and counts what the set keeps of it. A sequence is a
+/// document, or a piece of a file: those training joins again.
 class LanguageWriter {
  public:
   LanguageWriter(const data::LanguageCorpus& corpus, const data::Tokenizer* tokenizer,
-                 data::ShardSetWriter& writer, PreparedSet& set)
-      : corpus_(corpus), tokenizer_(tokenizer), writer_(writer), set_(set) {
+                 bool documents, data::ShardSetWriter& writer, PreparedSet& set)
+      : corpus_(corpus),
+        tokenizer_(tokenizer),
+        documents_(documents),
+        writer_(writer),
+        set_(set) {
     for (const std::string& name : corpus.splits()) all_ += corpus.bytes(name);
   }
 
   void write() {
     for (const std::string& name : corpus_.splits()) {
       unknown_ = 0;
-      for (const data::Bytes part : corpus_.split(name).parts())
+      for (const data::Bytes part :
+           documents_ ? corpus_.documents(name) : corpus_.split(name).parts())
         write_part(name, data::text_of(part));
       note("words_", name, corpus_.words(name));
       if (!tokenizer_) continue;
@@ -50,6 +57,7 @@ class LanguageWriter {
 
  private:
   void write_part(const std::string& split, std::string_view rest) {
+    std::vector<int32_t> sequence;
     while (!rest.empty()) {
       const size_t before = rest.size();
       std::vector<int32_t> ids;
@@ -61,7 +69,11 @@ class LanguageWriter {
         ids.assign(piece.begin(), piece.end());
         rest.remove_prefix(piece.size());
       }
-      if (!ids.empty()) writer_.add(split, ids);
+      sequence.insert(sequence.end(), ids.begin(), ids.end());
+      if (!sequence.empty() && (!documents_ || rest.empty())) {
+        writer_.add(split, sequence);
+        sequence.clear();
+      }
       written_ += static_cast<int64_t>(before - rest.size());
       set_.step(static_cast<double>(written_) / static_cast<double>(all_));
     }
@@ -73,6 +85,7 @@ class LanguageWriter {
 
   const data::LanguageCorpus& corpus_;
   const data::Tokenizer* tokenizer_;
+  bool documents_;
   data::ShardSetWriter& writer_;
   PreparedSet& set_;
   int64_t all_ = 0, written_ = 0, unknown_ = 0;
@@ -135,8 +148,9 @@ void prepare_language(const LanguageFlags& flags) {
       manifest.scheme = "tokenizer", manifest.vocabulary = tokenizer->vocabulary();
       manifest.info["tokenizer"] = data::hash_text(tokenizer->hash());
     }
+    if (flags.documents) manifest.info[data::kDocumentsKept] = "kept apart";
     data::ShardSetWriter writer(set.path(), manifest);
-    LanguageWriter(corpus, tokenizer.get(), writer, set).write();
+    LanguageWriter(corpus, tokenizer.get(), flags.documents, writer, set).write();
     if (tokenizer)
       data::replace_file(set.path() + "/" + data::kTokenizerFile, tokenizer->json());
     writer.commit();
@@ -155,6 +169,9 @@ void add_data_language(CLI::App& verb) {
   add_part(*app, "--valid", flags->valid,
            "The part of a corpus without splits to validate on");
   add_part(*app, "--test", flags->test, "The part, its end, to test on");
+  app->add_flag("--documents", flags->documents,
+                "Keep documents apart, so that no window goes from one into the next: "
+                "files, rows of .jsonl, articles of WikiText");
   add_tokenizer_flag(*app, flags->tokenizer, "in place of a new one")
       ->excludes(add_tokens_flag(*app, flags->tokens, "the text"));
   app->callback([flags] { prepare_language(*flags); });

@@ -8,6 +8,7 @@
 
 #include "lagwise/cli/terminal/utf8.h"
 #include "lagwise/report/chart.h"
+#include "lagwise/train/confidence.h"
 
 namespace lagwise::cli {
 namespace {
@@ -157,12 +158,11 @@ std::string pseudo_text(const PseudoPerplexity& found) {
 std::string verdict(const PositionLoss& part) {
   if (!std::isfinite(part.difference_error))
     return "one window cannot tell whether longer context is used";
-  const bool harms = part.difference > part.difference_error;
-  const bool used = part.difference < -part.difference_error;
+  const int sign = sure_sign({part.difference, part.difference_error});
   return fmt::format("longer context {} ({} nats against a restarted window)",
-                     harms  ? "harms"
-                     : used ? "is used"
-                            : "neither helps nor harms",
+                     sign > 0   ? "harms"
+                     : sign < 0 ? "is used"
+                                : "neither helps nor harms",
                      give_or_take(part.difference, part.difference_error, true));
 }
 

@@ -17,11 +17,30 @@ constexpr const char* kSplits[] = {"train", "valid", "test"};
 
 }  // namespace
 
+TokenStream::TokenStream(const Shard* shard, bool documents) : shard_(shard) {
+  document_ends_ = {shard->tokens()}, crop_ends_ = shard->ends();
+  if (!documents) return;
+  document_ends_.clear();
+  for (int64_t i = 0, end = 0; i < shard->sequences(); ++i)
+    document_ends_.push_back(end += shard->length(i));
+  crop_ends_ = document_ends_;
+}
+
 void TokenStream::append(Bytes part) {
   if (part.empty()) return;
   parts_.push_back(part);
   starts_.push_back(size_);
   size_ += static_cast<int64_t>(part.size());
+  document_ends_ = crop_ends_ = {size_};
+}
+
+int64_t TokenStream::longest() const {
+  int64_t longest = 0, start = 0;
+  for (const int64_t end : document_ends_) {
+    longest = std::max(longest, end - start);
+    start = end;
+  }
+  return longest;
 }
 
 void TokenStream::read(int64_t first, std::span<int64_t> out) const {
@@ -67,7 +86,8 @@ void LanguageCorpus::open_set() {
                         manifest.scheme.substr(0, 40) + "'");
   }
   for (const std::string& name : shards_->splits())
-    splits_.emplace(name, TokenStream(&shards_->split(name)));
+    splits_.emplace(name, TokenStream(&shards_->split(name),
+                                      manifest.info.contains(kDocumentsKept)));
   if (splits_.empty()) throw DataError(path_, -1, "at least one split, got none");
 }
 
@@ -82,32 +102,38 @@ bool LanguageCorpus::open_wikitext_files() {
 }
 
 bool LanguageCorpus::open_split_files(double valid) {
-  const auto file_of = [&](const char* split) {
-    return find_split_file(path_, split, {".txt", ".jsonl", ".txt.gz", ".jsonl.gz"});
+  const auto texts_of = [&](const char* split) {
+    return find_split_file(path_, split,
+                           {".txt", ".jsonl", ".txt.gz", ".jsonl.gz", "/"});
   };
-  const std::string train = file_of("train"), test = file_of("test");
-  const std::string validated = file_of("valid");
+  const std::string train = texts_of("train"), test = texts_of("test");
+  const std::string validated = texts_of("valid");
   if (train.empty() || (validated.empty() && test.empty())) return false;
-  files_.emplace_back(train);
-  const Bytes text = files_.back().bytes();
-  auto trained = text.size();
-  if (validated.empty()) {  // the end of train, but nothing of test
-    trained -= static_cast<size_t>(valid * static_cast<double>(text.size()));
-    if (trained < text.size()) splits_["valid"].append(text.subspan(trained));
-  }
-  splits_["train"].append(text.subspan(0, trained));
-  for (const auto& [split, file] : {std::pair{"valid", validated}, {"test", test}})
-    if (!file.empty()) {
-      files_.emplace_back(file);
-      splits_[split].append(files_.back().bytes());
-    }
+  files_ = open_text(train);
+  const int64_t all = bytes_of_files();
+  int64_t trained = all;
+  if (validated.empty())  // the end of train, but nothing of test
+    trained -= static_cast<int64_t>(valid * static_cast<double>(all));
+  take_part("train", 0, trained);
+  if (trained < all) take_part("valid", trained, all);
+  for (const auto& [split, texts] : {std::pair{"valid", validated}, {"test", test}})
+    if (!texts.empty())
+      for (TextFile& file : open_text(texts)) {
+        splits_[split].append(file.bytes());
+        files_.push_back(std::move(file));
+      }
   return true;
+}
+
+int64_t LanguageCorpus::bytes_of_files() const {
+  int64_t all = 0;
+  for (const TextFile& file : files_) all += static_cast<int64_t>(file.bytes().size());
+  return all;
 }
 
 void LanguageCorpus::open_plain(double valid, double test) {
   files_ = open_text(path_);
-  int64_t all = 0;
-  for (const TextFile& file : files_) all += static_cast<int64_t>(file.bytes().size());
+  const int64_t all = bytes_of_files();
   const auto part = [&](double fraction) {
     return static_cast<int64_t>(fraction * static_cast<double>(all));
   };
@@ -134,6 +160,23 @@ std::vector<std::string> LanguageCorpus::splits() const {
   std::vector<std::string> names;
   for (const auto& [name, stream] : splits_) names.push_back(name);
   return names;
+}
+
+std::vector<Bytes> LanguageCorpus::documents(const std::string& split) const {
+  std::vector<Bytes> all;
+  for (const Bytes part : this->split(split).parts())
+    for (const TextFile& file : files_) {
+      const Bytes whole = file.bytes();
+      if (part.data() < whole.data() || part.data() >= whole.data() + whole.size())
+        continue;
+      for (const Bytes document : documents_of(file)) {
+        const uint8_t* begin = std::max(document.data(), part.data());
+        const uint8_t* end =
+            std::min(document.data() + document.size(), part.data() + part.size());
+        if (begin < end) all.emplace_back(begin, end);
+      }
+    }
+  return all;
 }
 
 std::vector<std::string> LanguageCorpus::files() const {

@@ -12,11 +12,15 @@
 
 namespace lagwise::data {
 
-/// A stream of tokens: the bytes of parts of files one after another, or a shard.
+/// An entry of a set's info: each of its sequences is a document.
+inline constexpr const char* kDocumentsKept = "documents";
+
+/// A stream of tokens: the bytes of parts of files one after another, or a shard, whose
+/// sequences may be documents that windows keep apart.
 class TokenStream {
  public:
   TokenStream() = default;
-  explicit TokenStream(const Shard* shard) : shard_(shard) {}
+  TokenStream(const Shard* shard, bool documents);
 
   void append(Bytes part);  ///< which must outlive this object
 
@@ -25,10 +29,13 @@ class TokenStream {
   void read(int64_t first, std::span<int64_t> out) const;
   const std::vector<Bytes>& parts() const { return parts_; }
 
-  /// Where each shard of a prepared set ends; else where the stream does.
-  std::vector<int64_t> shard_ends() const {
-    return shard_ ? shard_->ends() : std::vector<int64_t>{size_};
-  }
+  /// Where each document ends; where none are kept apart, the stream is one.
+  const std::vector<int64_t>& document_ends() const { return document_ends_; }
+  bool keeps_documents() const { return document_ends_.size() > 1; }
+  /// Where what training crops stay within ends: each document, or each shard.
+  const std::vector<int64_t>& crop_ends() const { return crop_ends_; }
+  /// Tokens of the longest document.
+  int64_t longest() const;
   /// That these tokens will be read soon: those of a shard are fetched meanwhile.
   void will_read(int64_t first, int64_t count) const {
     if (shard_) shard_->will_read(first, count);
@@ -38,17 +45,19 @@ class TokenStream {
   const Shard* shard_ = nullptr;
   std::vector<Bytes> parts_;
   std::vector<int64_t> starts_;  // of the parts
+  std::vector<int64_t> document_ends_ = {0}, crop_ends_ = {0};
   int64_t size_ = 0;
 };
 
 /// Text by split, whatever it lies in:
 ///
 ///     a prepared set                    of `lagwise data language`: bytes, or the
-///                                       tokens of the tokenizer.json it holds
+///                                       tokens of the tokenizer.json it holds; with
+///                                       --documents each is a sequence
 ///     wiki.{train,valid,test}.tokens    WikiText, or .raw; those that are there
 ///     {train,valid,test}.txt            train, and one of the others (by the names of
-///                                       split_file.h); without valid the end of train is it; also
-///                                       .jsonl, .gz
+///                                       split_file.h); without valid the end of train
+///                                       is it; also .jsonl, .gz, or folders of them
 ///     a file, or a folder of .txt,      one after another: the end is test, what
 ///     .jsonl, or either with .gz        stands before it valid, the rest train
 class LanguageCorpus {
@@ -62,6 +71,10 @@ class LanguageCorpus {
   /// std::invalid_argument lists the splits there are.
   const TokenStream& split(const std::string& name) const;
   std::vector<std::string> splits() const;
+
+  /// The documents (text_corpus.h) of a split of raw text. One that stands across the
+  /// border of two splits is cut there.
+  std::vector<Bytes> documents(const std::string& split) const;
 
   /// The files it was read from; none for a prepared set.
   std::vector<std::string> files() const;
@@ -87,6 +100,7 @@ class LanguageCorpus {
   bool open_split_files(double valid);
   void open_plain(double valid, double test);
   void take_part(const std::string& split, int64_t begin, int64_t end);
+  int64_t bytes_of_files() const;
   int64_t noted(const std::string& key) const;
 
   std::string path_;

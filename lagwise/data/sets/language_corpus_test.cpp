@@ -84,6 +84,53 @@ TEST_F(Corpus, TrainsOnNothingOfTestWhereNoFileIsValid) {
               ::testing::HasSubstr("expected one file for the split valid, got "));
 }
 
+TEST_F(Corpus, KnowsFoldersNamedForSplits) {
+  put(folder / "train/b.txt", "cd");
+  put(folder / "train/a.txt", "ab");
+  put(folder / "dev/a.jsonl", "{\"text\": \"x\"}\n{\"text\": \"y\"}\n");
+  put(folder / "notes.txt", "of no split");
+  const LanguageCorpus corpus(folder.path(), 0.1, 0.1);
+  EXPECT_EQ(all_of(corpus, "train"), "abcd");
+  EXPECT_EQ(all_of(corpus, "valid"), "x\ny\n");
+  EXPECT_FALSE(corpus.has("test"));
+}
+
+TEST_F(Corpus, CutsDocumentsAtTheBordersOfSplits) {
+  put(folder / "t/a.txt", "0123");
+  put(folder / "t/b.jsonl", "{\"text\": \"45\"}\n{\"text\": \"67\"}\n");
+  const LanguageCorpus corpus(folder / "t", 0.3, 0.2);  // of ten bytes
+  const auto documents = [&](const char* split) {
+    std::vector<std::string> all;
+    for (const Bytes one : corpus.documents(split)) all.emplace_back(text_of(one));
+    return all;
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(documents("train"), (Texts{"0123", "4"}));
+  EXPECT_EQ(documents("valid"), (Texts{"5\n", "6"}));
+  EXPECT_EQ(documents("test"), (Texts{"7\n"}));
+  EXPECT_FALSE(corpus.split("train").keeps_documents());
+  EXPECT_EQ(corpus.split("train").longest(), 5);
+}
+
+TEST_F(Corpus, KeepsTheDocumentsOfASetApart) {
+  const auto write = [&](std::map<std::string, std::string> info) {
+    ShardSetWriter writer(folder / "set", {"", "bytes", 256, {}, std::move(info)});
+    writer.add("train", std::vector<int32_t>(3, 'a'));
+    writer.add("train", std::vector<int32_t>(5, 'b'));
+    writer.commit();
+  };
+  write({});
+  EXPECT_EQ(LanguageCorpus(folder / "set", 0, 0).split("train").document_ends(),
+            std::vector<int64_t>{8});
+  write({{kDocumentsKept, "kept apart"}});
+  const LanguageCorpus corpus(folder / "set", 0, 0);
+  const TokenStream& text = corpus.split("train");
+  EXPECT_EQ(text.document_ends(), (std::vector<int64_t>{3, 8}));
+  EXPECT_EQ(text.crop_ends(), text.document_ends());
+  EXPECT_EQ(text.longest(), 5);
+  EXPECT_EQ(all_of(corpus, "train"), "aaabbbbb");
+}
+
 TEST_F(Corpus, ReadsJsonLinesAndPackedFiles) {
   put(folder / "train.jsonl", "{\"text\": \"one\"}\n{\"text\": \"two\"}\n");
   put(folder / "valid.txt.gz", gzip("three"));

@@ -90,4 +90,11 @@ std::vector<Bytes> wikitext_articles(Bytes text) {
   return articles;
 }
 
+std::vector<Bytes> documents_of(const TextFile& file) {
+  std::vector<Bytes> rows = file.rows();
+  if (rows.size() > 1) return rows;
+  std::vector<Bytes> articles = wikitext_articles(file.bytes());
+  return articles.size() > 1 ? articles : rows;
+}
+
 }  // namespace lagwise::data

@@ -24,4 +24,7 @@ int64_t wikitext_words(Bytes text);
 /// stands before the first belongs to it.
 std::vector<Bytes> wikitext_articles(Bytes text);
 
+/// The documents of a file: the rows of .jsonl, the articles of WikiText, or all of it.
+std::vector<Bytes> documents_of(const TextFile& file);
+
 }  // namespace lagwise::data

@@ -50,6 +50,23 @@ TEST(Wikitext, FindsArticles) {
   EXPECT_TRUE(wikitext_articles(bytes_of("no title")).empty());
 }
 
+TEST(Documents, AreRowsOrArticlesOrFiles) {
+  const TempFolder folder;
+  const auto documents = [&](const std::string& name, const std::string& text) {
+    put(folder / name, text);
+    const TextFile file(folder / name);
+    std::vector<std::string> all;
+    for (const Bytes one : documents_of(file)) all.emplace_back(text_of(one));
+    return all;
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(documents("a.txt", "one\n\ntwo"), (Texts{"one\n\ntwo"}));
+  EXPECT_EQ(documents("a.jsonl", "{\"text\": \"one\"}\n\n{\"text\": \"two\\n\"}\n"),
+            (Texts{"one\n", "two\n"}));
+  EXPECT_EQ(documents("w.txt", " \n = A = \n \n a \n \n = B = \n \n b"),
+            (Texts{" \n = A = \n \n a \n \n", " = B = \n \n b"}));
+}
+
 TEST(Wikitext, HasTheKnownSize) {
   const TempFolder scratch;
   const std::string folder = real_data("wikitext-2", scratch);

@@ -19,13 +19,16 @@ constexpr Packed kPacked[] = {{"PK\x03\x04", "unzip"},
                               {"BZh", "bunzip2"},
                               {"\x28\xB5\x2F\xFD", "unzstd"}};
 
-std::vector<uint8_t> texts_of_lines(const std::string& file, Bytes bytes) {
+/// `ends`: of each text.
+std::vector<uint8_t> texts_of_lines(const std::string& file, Bytes bytes,
+                                    std::vector<size_t>& ends) {
   std::vector<uint8_t> texts;
   JsonLines lines(file, bytes);
   for (nlohmann::json row; lines.next(row);) {
     const std::string text = lines.text(row, "text");
     texts.insert(texts.end(), text.begin(), text.end());
     if (!text.ends_with('\n')) texts.push_back('\n');
+    ends.push_back(texts.size());
   }
   return texts;
 }
@@ -55,7 +58,18 @@ TextFile::TextFile(const std::string& file) : mapped_(file) {
     made_ = gunzip(file, mapped_.bytes(), kMostUnpackedText), read_ = true;
   check_text(file, bytes());
   if (file.ends_with(".jsonl") || file.ends_with(".jsonl.gz"))
-    made_ = texts_of_lines(file, bytes()), read_ = true;
+    made_ = texts_of_lines(file, bytes(), row_ends_), read_ = true;
+}
+
+std::vector<Bytes> TextFile::rows() const {
+  if (row_ends_.empty()) return {bytes()};
+  std::vector<Bytes> rows;
+  size_t start = 0;
+  for (const size_t end : row_ends_) {
+    rows.push_back(bytes().subspan(start, end - start));
+    start = end;
+  }
+  return rows;
 }
 
 bool is_text_name(const std::string& file) {

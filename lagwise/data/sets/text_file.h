@@ -18,11 +18,14 @@ class TextFile {
 
   const std::string& name() const { return mapped_.name(); }
   Bytes bytes() const { return read_ ? Bytes(made_) : mapped_.bytes(); }
+  /// The texts of .jsonl, one by one; of other files, all of it.
+  std::vector<Bytes> rows() const;
 
  private:
   MappedFile mapped_;
   std::vector<uint8_t> made_;
-  bool read_ = false;  ///< `made_` is the text
+  std::vector<size_t> row_ends_;  // of .jsonl, in made_
+  bool read_ = false;             ///< `made_` is the text
 };
 
 /// DataError where bytes are no text that can be read: packed, in UTF-16, or neither UTF-8

@@ -65,12 +65,9 @@ Articles open_articles(const std::string& path) {
   if (!articles.splits.empty()) return articles;
   articles.files = open_text(path);
   SplitDealer dealer(0.05, 0.05);
-  for (const TextFile& file : articles.files) {
-    std::vector<Bytes> inside = wikitext_articles(file.bytes());
-    if (inside.size() < 2) inside = {file.bytes()};
-    for (const Bytes article : inside)
+  for (const TextFile& file : articles.files)
+    for (const Bytes article : documents_of(file))
       articles.splits[dealer.next()].push_back(article);
-  }
   return articles;
 }
 

@@ -55,9 +55,10 @@ std::string gain_text(const std::vector<double>& gains) {
                        gains.empty() ? kUnknown : gains[0]);
   const std::vector<double> ones(gains.size(), 1);
   const Interval mean = mean_of_windows(gains, ones);
-  const char* verdict = mean.mean < -mean.error  ? "a longer past is used"
-                        : mean.mean > mean.error ? "a longer past harms"
-                                                 : "no gain is shown";
+  const int sign = sure_sign(mean);
+  const char* verdict = sign < 0   ? "a longer past is used"
+                        : sign > 0 ? "a longer past harms"
+                                   : "no gain is shown";
   return fmt::format("{:+.3f} ± {:.3f} nats (95 %, {} seeds): {}", mean.mean,
                      mean.error, gains.size(), verdict);
 }
