@@ -317,9 +317,10 @@ void add_eval(CLI::App& app) {
                    "Judge the metric on so many examples spread over the split; all "
                    "unless given")
       ->check(whole_number(1, kMostCount));
-  CLI::Option* stream = verb->add_flag(
-      "--stream", flags->stream,
-      "Instead: one long stream with carried state; its loss, speed and memory");
+  CLI::Option* stream = verb->add_flag("--stream", flags->stream,
+                                       "Instead: the split as one long stream with "
+                                       "carried state, documents and pieces one "
+                                       "after another; its loss, speed and memory");
   verb->add_option("--to", flags->to, "Length of the stream in tokens")
       ->check(whole_number(1, kMostCount))
       ->needs(stream)

@@ -37,7 +37,10 @@ std::vector<Unlabelled> asked_for(const PredictFlags& flags, const Run& run) {
   const auto take = [&](const std::string& name, data::Bytes bytes) {
     auto some = read_unlabelled(run.recipe.data.task, name, bytes, run.model_config(),
                                 run.tokenizer);
-    if (some.empty()) throw DataError(name, -1, "something to classify, got nothing");
+    // A row of a table may be empty, as those of training may.
+    if (std::ranges::all_of(some,
+                            [](const Unlabelled& one) { return one.first.empty(); }))
+      throw DataError(name, -1, "something to classify, got nothing");
     std::ranges::move(some, std::back_inserter(all));
   };
   for (const std::string& text : flags.texts)

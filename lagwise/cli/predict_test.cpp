@@ -99,6 +99,12 @@ TEST_F(Predict, IsJudgedByTheNamesOfClassesNotTheirNumbers) {
                      ": bad, good; got A-good, B-bad");
 }
 
+TEST_F(Predict, TakesAnEmptyRowAsTrainingDoes) {
+  put(folder / "t.csv", "text,label\na,x\n,y\nc,x\nd,y\n");
+  train("text:valid=0,test=0", folder / "t.csv", 1);
+  EXPECT_EQ(predicted({folder / "t.csv"}).size(), 4u);
+}
+
 TEST_F(Predict, GivesPicturesTheNamesOfTheirFolders) {
   for (int i = 0; i < 8; ++i) {
     put(folder / ("p/dark/" + std::to_string(i) + ".png"),

@@ -31,6 +31,16 @@ int64_t windows_in(int64_t tokens, int64_t width) {
   return std::max<int64_t>(tokens - 1, 0) / width;
 }
 
+/// How many documents hold no window.
+int64_t short_documents(const data::TokenStream& text, int64_t width) {
+  int64_t many = 0, start = 0;
+  for (const int64_t end : text.document_ends()) {
+    many += windows_in(end - start, width) == 0;
+    start = end;
+  }
+  return many;
+}
+
 /// What a window stays within, as messages say it.
 std::string whole_of(const data::TokenStream& text) {
   return text.keeps_documents() ? "the longest document of " : "";
@@ -52,13 +62,17 @@ CorpusTask::CorpusTask(const char* name, const TaskConfig& config, CorpusParts p
       length_(config.length),
       seed_(config.seed),
       corpus_(config.path, parts.valid, parts.test) {
+  const std::string width = "data.length = " + std::to_string(length_) + unit();
   for (const std::string& split : corpus_.splits()) {
     const data::TokenStream& text = corpus_.split(split);
     if (text.longest() <= length_)
       throw DataError(config.path, -1,
-                      "more than data.length = " + std::to_string(length_) + unit() +
-                          " in " + whole_of(text) + "the split " + split + ", got " +
-                          std::to_string(text.longest()));
+                      "more than " + width + " in " + whole_of(text) + "the split " +
+                          split + ", got " + std::to_string(text.longest()));
+    if (const int64_t few = short_documents(text, length_); few > 0)
+      tell(config, {"left out: " + std::to_string(few) + " of " +
+                    std::to_string(text.document_ends().size()) + " documents of " +
+                    split + ", not longer than " + width});
   }
 }
 

@@ -64,16 +64,16 @@ class Language : public CorpusTask {
   /// those that the text itself has as <unk>, as WikiText does.
   std::map<std::string, double> more(const std::string& split,
                                      const Loss& total) const override {
-    const auto tokens = static_cast<double>(corpus().split(split).size());
+    const data::TextExtent judged = corpus().extent(split, length());
+    const auto tokens = static_cast<double>(judged.tokens);
     const double all = nats(total) * tokens;
     std::map<std::string, double> more;
-    if (const int64_t words = corpus().words(split); words > 0)
-      more["word perplexity"] = std::exp(all / static_cast<double>(words));
+    if (judged.words > 0)
+      more["word perplexity"] = std::exp(all / static_cast<double>(judged.words));
     if (!corpus().tokenizer()) return more;
-    more["bits per byte"] =
-        all / static_cast<double>(corpus().bytes(split)) / std::log(2.0);
+    more["bits per byte"] = all / static_cast<double>(judged.bytes) / std::log(2.0);
     if (corpus().tokenizer()->unknown() >= 0)
-      more["unknown tokens"] = static_cast<double>(corpus().unknown(split)) / tokens;
+      more["unknown tokens"] = static_cast<double>(judged.unknown) / tokens;
     return more;
   }
 

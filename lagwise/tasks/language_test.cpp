@@ -7,6 +7,7 @@
 namespace lagwise {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using namespace lagwise::testing;
 
@@ -156,6 +157,15 @@ TEST_F(LanguageTaskOfDocuments, NoWindowLeavesItsDocument) {
   EXPECT_EQ(task->size("valid", 24), 1);
   EXPECT_EQ(task->stream("valid", 18, 8),
             (Tokens{'a', 'a', 'b', 'b', 'b', 'b', 'b', 'c'}));
+}
+
+TEST_F(LanguageTaskOfDocuments, TellsHowManyAreTooShort) {
+  std::vector<std::string> told;
+  config.tell = [&](const std::string& line) { told.push_back(line); };
+  make_task(config);
+  EXPECT_THAT(told, ElementsAre("left out: 1 of 3 documents of train, not longer than "
+                                "data.length = 8 bytes",
+                                HasSubstr("1 of 3 documents of valid")));
 }
 
 TEST_F(LanguageTaskOfDocuments, RefusesWindowsLongerThanAllOfThem) {

@@ -97,7 +97,7 @@ class Pairs : public Task {
         set_(std::move(set)),
         text_(set_.tokenizer) {
     for (const std::string& split : set_.examples.splits())
-      take_fitting(config.path, split, leaves_long);
+      take_fitting(config, split, leaves_long);
     if (kept_["train"].empty())
       throw DataError(config.path.empty() ? "dates" : config.path, -1,
                       "pairs to train on of at most data.length = " +
@@ -162,8 +162,9 @@ class Pairs : public Task {
 
  private:
   /// The pairs of a split that are short enough: all, unless others may be left out.
-  void take_fitting(const std::string& path, const std::string& split,
+  void take_fitting(const TaskConfig& config, const std::string& split,
                     bool leaves_long) {
+    const std::string& path = config.path;
     const data::ExampleSplit& pairs = set_.examples.split(split);
     std::vector<int64_t>& kept = kept_[split];
     int64_t first = -1, many = 0, longest = 0;  // of those that are not
@@ -179,6 +180,11 @@ class Pairs : public Task {
       longest = std::max(longest, needed);
     }
     if (many > 0 && !leaves_long) refuse_long(path, split, first, many, longest);
+    if (many > 0)
+      tell(config, {"left out: " + std::to_string(many) + " of " +
+                    std::to_string(pairs.size()) + " pairs of " + split +
+                    ", longer than data.length = " + std::to_string(length_) +
+                    ", such as " + set_.place(path, split, first)});
   }
 
   [[noreturn]] void refuse_long(const std::string& path, const std::string& split,

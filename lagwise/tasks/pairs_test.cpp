@@ -63,7 +63,7 @@ TEST_F(PairsTask, PutsTheMarkBeforeAndBehindATarget) {
   EXPECT_THAT(row_of(batch.targets, batch.lengths, 0),
               ElementsAre('y', 'x', 'd', kMark));
   EXPECT_THAT(row_of(batch.source, batch.source_lengths, 1),
-              ElementsAre('h', 'h', 'x', 'y'));
+              ElementsAre('e', 'e', 'x', 'y'));
   EXPECT_EQ(batch.targets[0][4].item<int64_t>(), -1);  // does not count
   ModelConfig shape;
   make_task(config)->shape(shape);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "lagwise/core/errors.h"
 #include "lagwise/models/model.h"
 #include "lagwise/tasks/padded.h"
 
@@ -18,8 +17,6 @@ Batch unlabelled_batch(const ModelConfig& model, const Unlabelled* first, size_t
   const auto longest = static_cast<size_t>(model.length * model.patch);
   std::vector<std::vector<int64_t>> firsts, seconds;
   for (size_t i = 0; i < many; ++i) {
-    if (first[i].first.empty())
-      throw DataError(first[i].name, -1, "something to classify, got nothing");
     firsts.push_back(first[i].first), seconds.push_back(first[i].second);
     firsts.back().resize(std::min(longest, firsts.back().size()));
     seconds.back().resize(std::min(longest, seconds.back().size()));

@@ -2,7 +2,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/tensor.h>
+#include <ATen/ops/where.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
@@ -48,8 +48,11 @@ PseudoPerplexity pseudo_perplexity(Model& model, const Task& task, const Draw& d
   PseudoPerplexity found{.split = split, .windows = windows, .length = length};
   std::vector<double> sums, counts;
   for (int64_t w = 0; w < windows; ++w) {
+    const int64_t index = w * size / windows;
+    const Batch asked = task.eval_batch(split, index, index + 1);
+    // What is hidden stands among the targets, all else where it stood.
     const at::Tensor window =
-        at::tensor(task.stream(split, w * size / windows * length, length), at::kLong);
+        at::where(asked.targets >= 0, asked.targets, asked.tokens).squeeze(0);
     double sum = 0;
     for (int64_t begin = 0; begin < length; begin += batch) {
       const int64_t end = std::min(length, begin + batch);

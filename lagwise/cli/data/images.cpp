@@ -22,7 +22,7 @@ void prepare_images(const ImagesFlags& flags) {
   prepare_examples(
       {.out = flags.out,
        .task = "images",
-       .classes = data::is_picture_folder(flags.reading.path) ? 1000 : 10,
+       .classes = data::picture_classes(flags.reading.path) > 0 ? 1000 : 10,
        .manifest = {"images from " + flags.reading.path, "images", 256, {}, {}}},
       [&](data::ExampleWriter& writer, const data::VisitExample& visit) {
         const data::ImageShape shape = data::read_image_examples(flags.reading, visit);

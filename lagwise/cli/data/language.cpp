@@ -28,6 +28,12 @@ struct LanguageFlags {
   bool documents = false;
 };
 
+/// What of a split is written: its documents, or the parts of its files.
+std::vector<data::Bytes> texts_of(const data::LanguageCorpus& corpus,
+                                  const std::string& split, bool documents) {
+  return documents ? corpus.documents(split) : corpus.split(split).parts();
+}
+
 /// Writes the text of a corpus and counts what the set keeps of it. A sequence is a
 /// document, or a piece of a file: those training joins again.
 class LanguageWriter {
@@ -44,26 +50,28 @@ class LanguageWriter {
 
   void write() {
     for (const std::string& name : corpus_.splits()) {
-      unknown_ = 0;
-      for (const data::Bytes part :
-           documents_ ? corpus_.documents(name) : corpus_.split(name).parts())
-        write_part(name, data::text_of(part));
-      note("words_", name, corpus_.words(name));
+      count_ = {};
+      for (const data::Bytes text : texts_of(corpus_, name, documents_)) {
+        write_text(name, data::text_of(text));
+        count_.bytes += std::ssize(text);
+        count_.words += data::wikitext_words(text);
+      }
+      note("words_", name, count_.words);
       if (!tokenizer_) continue;
-      note("bytes_", name, corpus_.bytes(name));
-      if (tokenizer_->unknown() >= 0) note("unknown_", name, unknown_);
+      note("bytes_", name, count_.bytes);
+      if (tokenizer_->unknown() >= 0) note("unknown_", name, count_.unknown);
     }
   }
 
  private:
-  void write_part(const std::string& split, std::string_view rest) {
+  void write_text(const std::string& split, std::string_view rest) {
     std::vector<int32_t> sequence;
     while (!rest.empty()) {
       const size_t before = rest.size();
       std::vector<int32_t> ids;
       if (tokenizer_) {
         tokenizer_->encode_front(rest, kPiece, ids);
-        unknown_ += std::ranges::count(ids, tokenizer_->unknown());
+        count_.unknown += std::ranges::count(ids, tokenizer_->unknown());
       } else {
         const data::Bytes piece = data::bytes_of(rest.substr(0, kPiece));
         ids.assign(piece.begin(), piece.end());
@@ -88,7 +96,8 @@ class LanguageWriter {
   bool documents_;
   data::ShardSetWriter& writer_;
   PreparedSet& set_;
-  int64_t all_ = 0, written_ = 0, unknown_ = 0;
+  int64_t all_ = 0, written_ = 0;
+  data::TextExtent count_;  // of the split that is written
 };
 
 /// The tokenizer that was given, or one learned from the split train; nullptr: bytes.
@@ -97,8 +106,8 @@ std::unique_ptr<data::Tokenizer> tokenizer_for(const LanguageFlags& flags,
   if (!flags.tokenizer.empty()) return tokenizer_from(flags.tokenizer);
   return data::learn_tokenizer(
       data::parse_token_kind(flags.tokens), [&](const auto& take) {
-        for (const data::Bytes part : corpus.split("train").parts())
-          take(data::text_of(part));
+        for (const data::Bytes text : texts_of(corpus, "train", flags.documents))
+          take(data::text_of(text));
       });
 }
 

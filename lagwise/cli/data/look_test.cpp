@@ -48,7 +48,9 @@ TEST_F(DataLook, SaysWhatItSawAndHowToGoOn) {
                         "' --tokens groove --out 'my songs-set'\n  lagwise train "
                         "recipes/music-grooves.toml --set 'data.path=my songs-set'\n"));
   put(folder / "it's.txt", std::string(100, 'a'));
-  EXPECT_THAT(look(folder / "it's.txt"), HasSubstr("it'\\''s.txt'\n"));
+  EXPECT_THAT(
+      look(folder / "it's.txt"),
+      HasSubstr("it'\\''s.txt' --set data.length=4\n"));  // five bytes are valid
 }
 
 /// Each recipe it names is one of recipes/: train/recipes_test.cpp knows them.
@@ -56,6 +58,7 @@ TEST_F(DataLook, KnowsAWayFromEveryKind) {
   put(folder / "c/train-images-idx3-ubyte", "");
   EXPECT_THAT(look(folder / "c"), HasSubstr("recipes/images-mnist.toml"));
   put(folder / "i/cat/1.png", "");
+  put(folder / "i/dog/1.png", "");
   EXPECT_THAT(look(folder / "i"),
               HasSubstr("--set data.task=images:size=32,patch=2\n"));
   put(folder / "l/basic_train.tsv", "");

@@ -143,7 +143,8 @@ void add_fill_flags(CLI::App& verb, FillFlags& flags) {
           ->type_name("TEXT");
   for (const char* other :
        {"--prompt", "--prompt-file", "--prompt-tokens", "--prompt-bars", "--length",
-        "--count", "--stop", "--engine", "--state", "--save-state"})
+        "--count", "--stop", "--engine", "--state", "--save-state", "--seed",
+        "--temperature", "--top-k", "--top-p", "--min-p", "--repetition-penalty"})
     fill->excludes(verb.get_option(other));
   verb.add_option("--top", flags.top, "Candidates of each gap to print")
       ->check(whole_number(1, kMostCount))

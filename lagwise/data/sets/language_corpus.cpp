@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
+#include <iterator>
 #include <stdexcept>
 
 #include "lagwise/core/errors.h"
@@ -63,7 +65,7 @@ LanguageCorpus::LanguageCorpus(const std::string& path, double valid, double tes
     : path_(path) {
   if (is_shard_set(path))
     open_set();
-  else if (!is_folder(path) || !(open_wikitext_files() || open_split_files(valid)))
+  else if (!is_folder(path) || !(open_wikitext_files(valid) || open_split_files(valid)))
     open_plain(valid, test);
   for (const auto& [name, stream] : splits_)
     if (stream.size() == 0)
@@ -91,38 +93,47 @@ void LanguageCorpus::open_set() {
   if (splits_.empty()) throw DataError(path_, -1, "at least one split, got none");
 }
 
-bool LanguageCorpus::open_wikitext_files() {
+bool LanguageCorpus::open_wikitext_files(double valid) {
+  std::map<std::string, std::vector<TextFile>> texts;
   for (const char* split : kSplits) {
     const std::string stem = path_ + "/wiki." + split;
-    if (!is_there(stem + ".tokens") && !is_there(stem + ".raw")) continue;
-    files_.push_back(open_wikitext(path_, split));
-    splits_[split].append(files_.back().bytes());
+    if (is_there(stem + ".tokens") || is_there(stem + ".raw"))
+      texts[split].push_back(open_wikitext(path_, split));
   }
-  return !splits_.empty();
+  take_splits(texts, valid);
+  return !texts.empty();
 }
 
 bool LanguageCorpus::open_split_files(double valid) {
-  const auto texts_of = [&](const char* split) {
-    return find_split_file(path_, split,
-                           {".txt", ".jsonl", ".txt.gz", ".jsonl.gz", "/"});
-  };
-  const std::string train = texts_of("train"), test = texts_of("test");
-  const std::string validated = texts_of("valid");
-  if (train.empty() || (validated.empty() && test.empty())) return false;
-  files_ = open_text(train);
-  const int64_t all = bytes_of_files();
-  int64_t trained = all;
-  if (validated.empty())  // the end of train, but nothing of test
-    trained -= static_cast<int64_t>(valid * static_cast<double>(all));
-  take_part("train", 0, trained);
-  if (trained < all) take_part("valid", trained, all);
-  for (const auto& [split, texts] : {std::pair{"valid", validated}, {"test", test}})
-    if (!texts.empty())
-      for (TextFile& file : open_text(texts)) {
+  std::map<std::string, std::vector<TextFile>> texts;
+  for (const char* split : kSplits)
+    if (const std::string found = find_split_file(
+            path_, split, {".txt", ".jsonl", ".txt.gz", ".jsonl.gz", "/"});
+        !found.empty())
+      texts[split] = open_text(found);
+  if (!texts.contains("train") || texts.size() < 2) return false;
+  take_splits(texts, valid);
+  return true;
+}
+
+/// Of texts by split; without one to validate on, the end of train is it.
+void LanguageCorpus::take_splits(std::map<std::string, std::vector<TextFile>>& texts,
+                                 double valid) {
+  if (texts.contains("train")) {
+    files_ = std::move(texts["train"]);
+    const int64_t all = bytes_of_files();
+    int64_t trained = all;
+    if (!texts.contains("valid"))
+      trained -= static_cast<int64_t>(valid * static_cast<double>(all));
+    take_part("train", 0, trained);
+    if (trained < all) take_part("valid", trained, all);
+  }
+  for (const char* split : {"valid", "test"})
+    if (texts.contains(split))
+      for (TextFile& file : texts[split]) {
         splits_[split].append(file.bytes());
         files_.push_back(std::move(file));
       }
-  return true;
 }
 
 int64_t LanguageCorpus::bytes_of_files() const {
@@ -163,18 +174,16 @@ std::vector<std::string> LanguageCorpus::splits() const {
 }
 
 std::vector<Bytes> LanguageCorpus::documents(const std::string& split) const {
-  std::vector<Bytes> all;
+  std::map<const uint8_t*, const uint8_t*> ends;  // of the parts, by where they begin
   for (const Bytes part : this->split(split).parts())
-    for (const TextFile& file : files_) {
-      const Bytes whole = file.bytes();
-      if (part.data() < whole.data() || part.data() >= whole.data() + whole.size())
-        continue;
-      for (const Bytes document : documents_of(file)) {
-        const uint8_t* begin = std::max(document.data(), part.data());
-        const uint8_t* end =
-            std::min(document.data() + document.size(), part.data() + part.size());
-        if (begin < end) all.emplace_back(begin, end);
-      }
+    ends[part.data()] = part.data() + part.size();
+  std::vector<Bytes> all;
+  for (const TextFile& file : files_)
+    for (const Bytes document : documents_of(file)) {
+      const uint8_t* const middle = document.data() + document.size() / 2;
+      const auto after = ends.upper_bound(middle);
+      if (after != ends.begin() && std::less<>()(middle, std::prev(after)->second))
+        all.push_back(document);
     }
   return all;
 }
@@ -219,12 +228,38 @@ int64_t LanguageCorpus::words(const std::string& split) const {
   return words;
 }
 
-uint64_t LanguageCorpus::hash() const {
-  if (tokenizer_) {
-    const std::string tokenizer = hash_text(tokenizer_->hash());
-    return fnv1a(bytes_of(tokenizer), shards_->hash());
+TextExtent LanguageCorpus::extent(const std::string& split, int64_t longer) const {
+  const TokenStream& text = this->split(split);
+  if (!text.keeps_documents())
+    return {text.size(), bytes(split), words(split), unknown(split)};
+  TextExtent all;
+  int64_t start = 0;
+  for (const int64_t end : text.document_ends()) {
+    std::vector<int64_t> tokens(static_cast<size_t>(end - start));
+    if (end - start > longer) {
+      text.read(start, tokens);
+      std::string document;
+      for (const int64_t token : tokens)
+        document += tokenizer_ ? tokenizer_->decode(static_cast<int32_t>(token))
+                               : std::string(1, static_cast<char>(token));
+      all.tokens += end - start;
+      all.bytes += std::ssize(document);
+      all.words += wikitext_words(bytes_of(document));
+      if (tokenizer_) all.unknown += std::ranges::count(tokens, tokenizer_->unknown());
+    }
+    start = end;
   }
-  if (shards_) return shards_->hash();
+  return all;
+}
+
+uint64_t LanguageCorpus::hash() const {
+  if (shards_) {
+    uint64_t hash = shards_->hash();
+    if (tokenizer_) hash = fnv1a(bytes_of(hash_text(tokenizer_->hash())), hash);
+    if (shards_->manifest().info.contains(kDocumentsKept))
+      hash = fnv1a(bytes_of(kDocumentsKept), hash);
+    return hash;
+  }
   uint64_t hash = kFnv1aStart;
   for (const auto& [name, stream] : splits_) {
     hash = fnv1a(bytes_of(name + "\n"), hash);

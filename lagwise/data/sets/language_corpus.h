@@ -49,6 +49,11 @@ class TokenStream {
   int64_t size_ = 0;
 };
 
+/// How much text there is: LanguageCorpus says what is counted.
+struct TextExtent {
+  int64_t tokens = 0, bytes = 0, words = 0, unknown = 0;
+};
+
 /// Text by split, whatever it lies in:
 ///
 ///     a prepared set                    of `lagwise data language`: bytes, or the
@@ -56,8 +61,9 @@ class TokenStream {
 ///                                       --documents each is a sequence
 ///     wiki.{train,valid,test}.tokens    WikiText, or .raw; those that are there
 ///     {train,valid,test}.txt            train, and one of the others (by the names of
-///                                       split_file.h); without valid the end of train
-///                                       is it; also .jsonl, .gz, or folders of them
+///                                       split_file.h); also .jsonl, .gz, or folders of
+///                                       them. Without valid, here and above, the end of
+///                                       train is it
 ///     a file, or a folder of .txt,      one after another: the end is test, what
 ///     .jsonl, or either with .gz        stands before it valid, the rest train
 class LanguageCorpus {
@@ -72,8 +78,8 @@ class LanguageCorpus {
   const TokenStream& split(const std::string& name) const;
   std::vector<std::string> splits() const;
 
-  /// The documents (text_corpus.h) of a split of raw text. One that stands across the
-  /// border of two splits is cut there.
+  /// The documents (text_corpus.h) of a split of raw text, whole: one that stands across
+  /// the border of two splits belongs to that which has its middle.
   std::vector<Bytes> documents(const std::string& split) const;
 
   /// The files it was read from; none for a prepared set.
@@ -91,13 +97,18 @@ class LanguageCorpus {
   /// How many of a split's tokens stand for something that is not in the vocabulary.
   int64_t unknown(const std::string& split) const;
 
+  /// All of these; where documents are kept apart, of those with more than `longer`
+  /// tokens, whose text is counted anew.
+  TextExtent extent(const std::string& split, int64_t longer) const;
+
   /// Over the bytes of each split: reads all of a corpus that is not prepared.
   uint64_t hash() const;
 
  private:
   void open_set();
-  bool open_wikitext_files();
+  bool open_wikitext_files(double valid);
   bool open_split_files(double valid);
+  void take_splits(std::map<std::string, std::vector<TextFile>>& texts, double valid);
   void open_plain(double valid, double test);
   void take_part(const std::string& split, int64_t begin, int64_t end);
   int64_t bytes_of_files() const;

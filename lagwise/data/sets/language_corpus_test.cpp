@@ -57,6 +57,15 @@ TEST_F(Corpus, KnowsTheFilesOfWikitextAndTheirWords) {
   EXPECT_THROW(corpus.split("test"), std::invalid_argument);
 }
 
+TEST_F(Corpus, ValidatesOnTheEndOfWikitextsTrainWhereNothingElseIsThere) {
+  put(folder / "wiki.train.tokens", "0123456789");
+  put(folder / "wiki.test.tokens", "x");
+  const LanguageCorpus corpus(folder.path(), 0.2, 0.1);
+  EXPECT_EQ(all_of(corpus, "train"), "01234567");
+  EXPECT_EQ(all_of(corpus, "valid"), "89");
+  EXPECT_EQ(all_of(corpus, "test"), "x");
+}
+
 TEST_F(Corpus, KnowsFilesNamedForSplits) {
   put(folder / "train.txt", "abc");
   put(folder / "valid.txt", "de");
@@ -95,7 +104,7 @@ TEST_F(Corpus, KnowsFoldersNamedForSplits) {
   EXPECT_FALSE(corpus.has("test"));
 }
 
-TEST_F(Corpus, CutsDocumentsAtTheBordersOfSplits) {
+TEST_F(Corpus, GivesADocumentWholeToTheSplitOfItsMiddle) {
   put(folder / "t/a.txt", "0123");
   put(folder / "t/b.jsonl", "{\"text\": \"45\"}\n{\"text\": \"67\"}\n");
   const LanguageCorpus corpus(folder / "t", 0.3, 0.2);  // of ten bytes
@@ -105,9 +114,10 @@ TEST_F(Corpus, CutsDocumentsAtTheBordersOfSplits) {
     return all;
   };
   using Texts = std::vector<std::string>;
-  EXPECT_EQ(documents("train"), (Texts{"0123", "4"}));
-  EXPECT_EQ(documents("valid"), (Texts{"5\n", "6"}));
-  EXPECT_EQ(documents("test"), (Texts{"7\n"}));
+  EXPECT_EQ(all_of(corpus, "train"), "01234");
+  EXPECT_EQ(documents("train"), (Texts{"0123"}));
+  EXPECT_EQ(documents("valid"), (Texts{"45\n"}));
+  EXPECT_EQ(documents("test"), (Texts{"67\n"}));
   EXPECT_FALSE(corpus.split("train").keeps_documents());
   EXPECT_EQ(corpus.split("train").longest(), 5);
 }
@@ -120,8 +130,8 @@ TEST_F(Corpus, KeepsTheDocumentsOfASetApart) {
     writer.commit();
   };
   write({});
-  EXPECT_EQ(LanguageCorpus(folder / "set", 0, 0).split("train").document_ends(),
-            std::vector<int64_t>{8});
+  const LanguageCorpus joined(folder / "set", 0, 0);
+  EXPECT_EQ(joined.split("train").document_ends(), std::vector<int64_t>{8});
   write({{kDocumentsKept, "kept apart"}});
   const LanguageCorpus corpus(folder / "set", 0, 0);
   const TokenStream& text = corpus.split("train");
@@ -129,6 +139,30 @@ TEST_F(Corpus, KeepsTheDocumentsOfASetApart) {
   EXPECT_EQ(text.crop_ends(), text.document_ends());
   EXPECT_EQ(text.longest(), 5);
   EXPECT_EQ(all_of(corpus, "train"), "aaabbbbb");
+  EXPECT_NE(corpus.hash(), joined.hash());  // other windows are trained on
+}
+
+// Of documents that are too short to be judged nothing is counted.
+TEST_F(Corpus, CountsTheDocumentsThatAreLongEnough) {
+  const WordLevel words({"<unk>", "<eos>", "one"});
+  put(folder / "set/tokenizer.json", words.json());
+  ShardSetWriter writer(folder / "set", {"",
+                                         "tokenizer",
+                                         words.vocabulary(),
+                                         {},
+                                         {{"tokenizer", hash_text(words.hash())},
+                                          {kDocumentsKept, "kept apart"},
+                                          {"bytes_train", "999"}}});
+  for (const char* line : {" one one \n", " one two one \n", "\n"})
+    writer.add("train", words.encode(line));
+  writer.commit();
+  const LanguageCorpus corpus(folder / "set", 0, 0);
+  const TextExtent longer = corpus.extent("train", 3);
+  EXPECT_EQ(longer.tokens, 4);
+  EXPECT_EQ(longer.words, 4);
+  EXPECT_EQ(longer.unknown, 1);
+  EXPECT_EQ(longer.bytes, std::ssize(std::string(" one <unk> one \n")));
+  EXPECT_EQ(corpus.extent("train", 0).tokens, 3 + 4 + 1);
 }
 
 TEST_F(Corpus, ReadsJsonLinesAndPackedFiles) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 namespace lagwise::data {
 namespace {
@@ -22,10 +23,36 @@ TEST(SplitDealer, KeepsTheFractions) {
   EXPECT_EQ(dealt(0, 0, 5), (std::map<std::string, int>{{"train", 5}}));
 }
 
-TEST(SplitDealer, TakesTheTenthOfEveryTen) {
+TEST(SplitDealer, TakesOneOfEveryTenAndNotAlwaysTheSame) {
   SplitDealer dealer(0.1, 0);
-  for (int i = 0; i < 40; ++i)
-    EXPECT_EQ(dealer.next(), i % 10 == 9 ? "valid" : "train");
+  std::set<int> places;
+  for (int ten = 0; ten < 200; ++ten) {
+    int taken = 0;
+    for (int i = 0; i < 10; ++i)
+      if (dealer.next() == "valid") ++taken, places.insert(i);
+    EXPECT_EQ(taken, 1);
+  }
+  EXPECT_EQ(places.size(), 10u);
+}
+
+TEST(SplitDealer, FractionsHoldWhateverRoundingDoes) {
+  for (const double fraction : {0.05, 0.07, 0.3, 1.0 / 3, 0.49, 0.7, 0.9}) {
+    SCOPED_TRACE(fraction);
+    SplitDealer dealer(fraction, 0);
+    for (int i = 1, valid = 0; i <= 3000; ++i) {
+      valid += dealer.next() == "valid";
+      EXPECT_NEAR(valid, fraction * i, 1 + 1e-9);
+    }
+  }
+}
+
+// Rows whose labels take turns: each label is judged.
+TEST(SplitDealer, LabelsThatTakeTurnsAreInEverySplit) {
+  SplitDealer dealer(0.1, 0.1);
+  std::map<std::string, std::set<int>> labels;
+  for (int i = 0; i < 1000; ++i) labels[dealer.next()].insert(i % 5);
+  for (const auto& [split, seen] : labels) EXPECT_EQ(seen.size(), 5u) << split;
+  EXPECT_EQ(labels.size(), 3u);
 }
 
 }  // namespace

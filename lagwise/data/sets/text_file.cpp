@@ -16,6 +16,7 @@ struct Packed {
 };
 constexpr Packed kPacked[] = {{"PK\x03\x04", "unzip"},
                               {"\xFD\x37zXZ", "unxz"},
+                              {"\x1F\x8B", "gunzip"},
                               {"BZh", "bunzip2"},
                               {"\x28\xB5\x2F\xFD", "unzstd"}};
 

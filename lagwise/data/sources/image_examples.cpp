@@ -132,7 +132,7 @@ ImageShape read_image_examples(const ImageReading& reading, const VisitExample& 
   if (is_there(reading.path + "/data_batch_1.bin")) return read_cifar10(reading, visit);
   if (is_there(idx_file(reading.path, "train-images-idx3-ubyte")))
     return read_mnist(reading, visit);
-  if (is_picture_folder(reading.path)) return read_picture_folder(reading, visit);
+  if (picture_classes(reading.path) > 0) return read_picture_folder(reading, visit);
   throw DataError(
       reading.path, -1,
       "a folder with data_batch_1.bin (CIFAR-10), train-images-idx3-ubyte, or "

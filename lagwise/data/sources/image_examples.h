@@ -12,7 +12,7 @@ struct ImageReading {
   int64_t patch = 1;    ///< side of a square of pixels that becomes one row
   bool colour = false;  ///< red, green and blue instead of grey
   double valid = 0.1;   ///< the last of train, as in the Long Range Arena; of pictures
-                        ///<   in folders an evenly spread part
+                        ///<   in folders a part that is dealt
   double test = 0.1;    ///< of pictures in folders without splits
   int64_t size = 0;     ///< of pictures in folders: cut to the square in the middle and
                         ///<   made so many pixels wide; 0: left as they are

@@ -174,8 +174,9 @@ class PictureFolder {
 
 }  // namespace
 
-bool is_picture_folder(const std::string& path) {
-  return !classes_in(path).empty() || !classes_in(path + "/train").empty();
+size_t picture_classes(const std::string& path) {
+  const size_t trained = classes_in(path + "/train").size();
+  return trained > 0 ? trained : classes_in(path).size();
 }
 
 ImageShape read_picture_folder(const ImageReading& reading, const VisitExample& visit) {

@@ -1,18 +1,19 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "lagwise/data/sources/image_examples.h"
 
 namespace lagwise::data {
 
-/// Whether a folder holds pictures by class: a folder for each, with .png, .jpg or
-/// .jpeg in it, or train and such folders in that.
-bool is_picture_folder(const std::string& path);
+/// How many classes the pictures of a folder have: a folder for each, with .png, .jpg or
+/// .jpeg in it, or train and such folders in that. 0: they are not in such folders.
+size_t picture_classes(const std::string& path);
 
 /// Reads them. The folders' names are the classes, in their order; files are read in
 /// the order of their names. Splits are the folders train, valid and test
-/// (data/sets/split_file.h); where there is no valid, an evenly spread part of train is,
+/// (data/sets/split_file.h); where there is no valid, a part of train is, dealt,
 /// and where there is no train all are dealt (data/sets/split_dealer.h). Pictures are
 /// square and of one size, or `size` makes them so.
 ///

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <map>
 
 #include "lagwise/core/errors.h"
@@ -22,6 +23,8 @@ namespace lagwise::data {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr int64_t kUsualWindow = 256;  // data.length of the recipes for text
 
 std::string counted(int64_t count, const std::string& one, const std::string& many) {
   return std::to_string(count) + " " + (count == 1 ? one : many);
@@ -222,6 +225,8 @@ class Look {
       sequences[split] = set.split(split).sequences();
     say("a prepared set of scheme " + found_.form);
     say("sequences: " + by_split(sequences));
+    if (set.manifest().info.contains(kDocumentsKept))
+      say("each is a document, kept apart from the others");
     // Only what fits into data.length is taken of these.
     if (found_.form == "listops") found_.length = longest(set, 0) - 1;  // the label
     if (found_.form == kPairsScheme)
@@ -232,8 +237,11 @@ class Look {
   void packed() { none("files as they are: unpack these first"); }
 
   void pictures() {
-    if (!is_picture_folder(found_.path))
-      return none("a folder for each class with its pictures in it");
+    const size_t classes = picture_classes(found_.path);
+    if (classes < 2)
+      return none(
+          "a folder for each of two classes or more with its pictures in it, got " +
+          std::to_string(classes));
     found_.kind = "images", found_.form = "folders";
   }
 
@@ -301,6 +309,17 @@ class Look {
     for (const std::string& split : corpus.splits()) bytes[split] = corpus.bytes(split);
     found_.kind = "language";
     say("text; bytes: " + by_split(bytes));
+    int64_t documents = 0, shortest = std::numeric_limits<int64_t>::max();
+    for (const auto& [split, many] : bytes) {
+      documents += std::ssize(corpus.documents(split));
+      shortest = std::min(shortest, many);
+    }
+    if (documents > 1)
+      say(std::to_string(documents) +
+          " documents, read as one text; `lagwise data language --documents` keeps "
+          "them "
+          "apart");
+    if (shortest <= kUsualWindow) found_.length = std::max<int64_t>(shortest - 1, 1);
   }
 
   void chorales() {

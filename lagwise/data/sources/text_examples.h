@@ -21,7 +21,7 @@ struct TextReading {
 ///     a folder of train, valid, test                tables (split_tables.h)
 ///     a file                                        one table
 ///
-/// Where no file is valid, an evenly spread part of train is (data/sets/split_dealer.h): aclImdb
+/// Where no file is valid, a part of train is dealt for it (data/sets/split_dealer.h): aclImdb
 /// has 25,000 reviews for training, and the Long Range Arena validates on its test set.
 /// A table has a header (data/sources/text_columns.h). Text is the column text, sentence,
 /// review or content; labels are the column label, target, class or sentiment, and may

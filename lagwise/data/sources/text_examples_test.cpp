@@ -40,7 +40,7 @@ TEST_F(TextExamples, AreReviewsInFoldersWithASliceOfTrainForValidation) {
   put(at("imdb/test/pos/0_8.txt"), "y");
   EXPECT_EQ(read({.path = at("imdb"), .valid = 0.25}),
             "train:n0=0;train:n1=0;train:n2=0;valid:n3=0;"
-            "train:p0=1;train:p1=1;train:p2=1;valid:p3=1;test:x=0;test:y=1; neg pos");
+            "valid:p0=1;train:p1=1;train:p2=1;train:p3=1;test:x=0;test:y=1; neg pos");
 }
 
 TEST_F(TextExamples, AreTablesByTheirNamesOfSplits) {
