@@ -13,7 +13,7 @@ size_t picture_classes(const std::string& path);
 
 /// Reads them. The folders' names are the classes, in their order; files are read in
 /// the order of their names. Splits are the folders train, valid and test
-/// (data/sets/split_file.h); where there is no valid, a part of train is, dealt,
+/// (data/sets/split_file.h); where there is no valid, a part of train is dealt for it,
 /// and where there is no train all are dealt (data/sets/split_dealer.h). Pictures are
 /// square and of one size, or `size` makes them so.
 ///
