@@ -129,7 +129,7 @@ TEST(Recipes, CallLrpeOnlyWhatIsLrpe) {
     SCOPED_TRACE(name);
     const ModelConfig model = model_of(name);
     const bool lrpe = Spec(model.encoding).name() == "lrpe";
-    EXPECT_EQ(lrpe, name.find("lrpe") != std::string::npos);
+    EXPECT_TRUE(lrpe || name.find("lrpe") == std::string::npos);
     if (!lrpe) continue;
     EXPECT_THAT(model.encoding, ::testing::HasSubstr("p=householder,angles=learned"));
     EXPECT_EQ(model.attention, "linear:map=elu1,denominator=none,norm=layer_concat");
