@@ -123,12 +123,14 @@ TEST(Recipes, OfSpePapersUseTheFeaturesOfTheirAuthors) {
   }
 }
 
-/// Rotation with P = 1 and fixed angles is RoPE, and is to be called so.
+/// Rotation with P = 1 and fixed angles is RoPE, and is to be called so; a recipe has LRPE
+/// where its title says so, and nowhere else.
 TEST(Recipes, CallLrpeOnlyWhatIsLrpe) {
   for (const std::string& name : recipes()) {
     SCOPED_TRACE(name);
     const ModelConfig model = model_of(name);
     const bool lrpe = Spec(model.encoding).name() == "lrpe";
+    EXPECT_EQ(lrpe, tiny(name).title.find("LRPE") != std::string::npos);
     EXPECT_TRUE(lrpe || name.find("lrpe") == std::string::npos);
     if (!lrpe) continue;
     EXPECT_THAT(model.encoding, ::testing::HasSubstr("p=householder,angles=learned"));

@@ -105,13 +105,15 @@ bool LanguageCorpus::open_wikitext_files(double valid) {
 }
 
 bool LanguageCorpus::open_split_files(double valid) {
-  std::map<std::string, std::vector<TextFile>> texts;
+  std::map<std::string, std::string> paths;
   for (const char* split : kSplits)
     if (const std::string found = find_split_file(
             path_, split, {".txt", ".jsonl", ".txt.gz", ".jsonl.gz", "/"});
         !found.empty())
-      texts[split] = open_text(found);
-  if (!texts.contains("train") || texts.size() < 2) return false;
+      paths[split] = found;
+  if (!paths.contains("train") || paths.size() < 2) return false;
+  std::map<std::string, std::vector<TextFile>> texts;
+  for (const auto& [split, path] : paths) texts[split] = open_text(path);
   take_splits(texts, valid);
   return true;
 }

@@ -104,6 +104,12 @@ TEST_F(Corpus, KnowsFoldersNamedForSplits) {
   EXPECT_FALSE(corpus.has("test"));
 }
 
+TEST_F(Corpus, LeavesAFolderWithTheNameOfASplitAloneWhereThereIsNoTrain) {
+  put(folder / "a.txt", "0123456789");
+  put(folder / "test/a.png", "no text");
+  EXPECT_EQ(all_of(LanguageCorpus(folder.path(), 0, 0), "train"), "0123456789");
+}
+
 TEST_F(Corpus, GivesADocumentWholeToTheSplitOfItsMiddle) {
   put(folder / "t/a.txt", "0123");
   put(folder / "t/b.jsonl", "{\"text\": \"45\"}\n{\"text\": \"67\"}\n");
