@@ -5,6 +5,10 @@ another, and expects the tests to go red for each; first, green without any.
   tools/seeded_bugs.py                every bug
   tools/seeded_bugs.py --only kernels those that the torch-free kernel tests must catch
   tools/seeded_bugs.py --named delta  those with a word in their names
+  tools/seeded_bugs.py --untried      those that no test is known to catch yet
+  tools/seeded_bugs.py --keep         all, and the tests that caught them are kept in
+                                      tools/planted/caught.json
+  tools/seeded_bugs.py --table        which test caught which, as it was kept
   tools/seeded_bugs.py --list         what there is
   tools/seeded_bugs.py --check        whether each still fits the sources
 
@@ -13,17 +17,20 @@ no longer occurs exactly once is an error: the bug must then be moved to the new
 """
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from planted import attention, memory, ranks, runtime, tokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
+CAUGHT = ROOT / "tools" / "planted" / "caught.json"
 BUGS = attention.BUGS + memory.BUGS + runtime.BUGS + ranks.BUGS + tokenizer.BUGS
 
 # What each program is made of: folders of sources, its tests, what it links.
@@ -89,10 +96,13 @@ class Tree:
     def build(self, program, changed=None):
         """The program; what depends on the changed file is compiled anew."""
         clean, fresh = self.root / "clean", self.root / "bug"
-        objects = []
-        for source in self.sources(program):
+
+        def compiled(source):
             dirty = changed is not None and self.depends(source, changed)
-            objects.append(self.compile(source, fresh if dirty else clean))
+            return self.compile(source, fresh if dirty else clean)
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            objects = list(pool.map(compiled, self.sources(program)))
         binary = self.root / f"{program}_test"
         subprocess.run(["g++", *map(str, objects), "-o", str(binary), "-lgtest_main",
                         "-lgtest", "-lgmock", "-lhwy", "-pthread"] + PROGRAMS[program][2],
@@ -111,11 +121,11 @@ def is_green(binary, options):
         return False, "took more than 15 minutes"
     failed = [x for x in done.stdout.splitlines() if x.startswith("[  FAILED  ]")]
     reason = failed[0][13:] if failed else f"ended with {done.returncode}"
-    return done.returncode == 0, reason.split(", where")[0]
+    return done.returncode == 0, reason.split(", where")[0].split(" (")[0]
 
 
 def try_bug(tree, bug, options):
-    """Whether the tests noticed; prints one line."""
+    """The test that noticed, or None; prints one line."""
     begun = time.time()
     path = tree.root / bug.file
     clean = path.read_text()
@@ -128,7 +138,26 @@ def try_bug(tree, bug, options):
     verdict = "NOT NOTICED" if green else f"red: {reason}"
     print(f"{time.time() - begun:5.0f} s  {bug.name} ({bug.caught_by}): {verdict}",
           flush=True)
-    return not green
+    return None if green else reason
+
+
+def caught():
+    """By the names of bugs that were noticed: the first test that went red."""
+    return json.loads(CAUGHT.read_text()) if CAUGHT.exists() else {}
+
+
+def keep(found):
+    """Of bugs that are still planted; one that was tried again and not noticed is forgotten."""
+    known = {**caught(), **found}
+    names = [bug.name for bug in BUGS if known.get(bug.name)]
+    CAUGHT.write_text(json.dumps({name: known[name] for name in names}, indent=1) + "\n")
+
+
+def table(bugs):
+    """Each bug, the file it is put into and the test that noticed, as a table."""
+    known = caught()
+    return "\n".join(["| bug | put into | noticed first by |", "|---|---|---|"] + [
+        f"| {bug.name} | `{bug.file}` | {known.get(bug.name, 'not tried')} |" for bug in bugs])
 
 
 def out_of_date(bugs):
@@ -144,20 +173,33 @@ def try_all(tree, bugs, options):
         print(f"without bugs ({program}): {'green' if green else reason}", flush=True)
         if not green:
             return 1
-    noticed = [try_bug(tree, bug, options) for bug in bugs]
-    print(f"{sum(noticed)} of {len(bugs)} bugs noticed")
-    return 0 if all(noticed) else 1
+    noticed = 0
+    for bug in bugs:
+        test = try_bug(tree, bug, options)
+        noticed += test is not None
+        if options.keep:
+            keep({bug.name: test})
+    print(f"{noticed} of {len(bugs)} bugs noticed")
+    return 0 if noticed == len(bugs) else 1
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--only", choices=PROGRAMS)
     parser.add_argument("--named", default="")
+    parser.add_argument("--untried", action="store_true")
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--table", action="store_true")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--filter", default="", help="of the tests, as --gtest_filter")
     options = parser.parse_args()
     bugs = [b for b in BUGS if options.only in (None, b.caught_by) and options.named in b.name]
+    if options.untried:
+        bugs = [bug for bug in bugs if bug.name not in caught()]
+    if options.table:
+        print(table(bugs))
+        return 0
     if options.list:
         print("\n".join(f"{b.caught_by:8} {b.name}" for b in bugs))
         return 0
