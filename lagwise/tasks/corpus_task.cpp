@@ -33,12 +33,9 @@ int64_t windows_in(int64_t tokens, int64_t width) {
 
 /// How many documents hold no window.
 int64_t short_documents(const data::TokenStream& text, int64_t width) {
-  int64_t many = 0, start = 0;
-  for (const int64_t end : text.document_ends()) {
-    many += windows_in(end - start, width) == 0;
-    start = end;
-  }
-  return many;
+  return std::ranges::count_if(text.documents(), [&](const data::Document& document) {
+    return windows_in(document.length(), width) == 0;
+  });
 }
 
 /// What a window stays within, as messages say it.
@@ -71,8 +68,8 @@ CorpusTask::CorpusTask(const char* name, const TaskConfig& config, CorpusParts p
                           split + ", got " + std::to_string(text.longest()));
     if (const int64_t few = short_documents(text, length_); few > 0)
       tell(config, {"left out: " + std::to_string(few) + " of " +
-                    std::to_string(text.document_ends().size()) + " documents of " +
-                    split + ", not longer than " + width});
+                    std::to_string(text.documents().size()) + " documents of " + split +
+                    ", not longer than " + width});
   }
 }
 
@@ -103,11 +100,9 @@ std::vector<int64_t> CorpusTask::starts(const data::TokenStream& text, int64_t s
 }
 
 int64_t CorpusTask::size(const std::string& split, int64_t length) const {
-  int64_t windows = 0, start = 0;
-  for (const int64_t end : corpus_.split(split).document_ends()) {
-    windows += windows_in(end - start, window(length));
-    start = end;
-  }
+  int64_t windows = 0;
+  for (const data::Document& document : corpus_.split(split).documents())
+    windows += windows_in(document.length(), window(length));
   return windows;
 }
 
@@ -117,12 +112,12 @@ at::Tensor CorpusTask::windows(const std::string& split, int64_t begin, int64_t 
     throw std::invalid_argument(std::string(name_) + ": expected windows within 0 to " +
                                 std::to_string(size(split, length)) + " of " + split);
   std::vector<int64_t> starts;
-  int64_t start = 0, before = 0;  // of the document, and windows of those before it
-  for (const int64_t document_end : corpus_.split(split).document_ends()) {
-    const int64_t here = windows_in(document_end - start, window(length));
+  int64_t before = 0;  // windows of the documents before
+  for (const data::Document& document : corpus_.split(split).documents()) {
+    const int64_t here = windows_in(document.length(), window(length));
     for (int64_t i = std::max(begin, before); i < std::min(end, before + here); ++i)
-      starts.push_back(start + (i - before) * window(length));
-    start = document_end, before += here;
+      starts.push_back(document.begin + (i - before) * window(length));
+    before += here;
   }
   return tokens_from(corpus_.split(split), starts, window(length) + 1);
 }

@@ -20,12 +20,13 @@ constexpr const char* kSplits[] = {"train", "valid", "test"};
 }  // namespace
 
 TokenStream::TokenStream(const Shard* shard, bool documents) : shard_(shard) {
-  document_ends_ = {shard->tokens()}, crop_ends_ = shard->ends();
+  documents_ = {{0, shard->tokens()}}, crop_ends_ = shard->ends();
   if (!documents) return;
-  document_ends_.clear();
-  for (int64_t i = 0, end = 0; i < shard->sequences(); ++i)
-    document_ends_.push_back(end += shard->length(i));
-  crop_ends_ = document_ends_;
+  documents_.clear(), crop_ends_.clear();
+  for (int64_t i = 0, begin = 0; i < shard->sequences(); ++i) {
+    documents_.push_back({begin, begin + shard->length(i)});
+    crop_ends_.push_back(begin = documents_.back().end);
+  }
 }
 
 void TokenStream::append(Bytes part) {
@@ -33,15 +34,13 @@ void TokenStream::append(Bytes part) {
   parts_.push_back(part);
   starts_.push_back(size_);
   size_ += static_cast<int64_t>(part.size());
-  document_ends_ = crop_ends_ = {size_};
+  documents_ = {{0, size_}}, crop_ends_ = {size_};
 }
 
 int64_t TokenStream::longest() const {
-  int64_t longest = 0, start = 0;
-  for (const int64_t end : document_ends_) {
-    longest = std::max(longest, end - start);
-    start = end;
-  }
+  int64_t longest = 0;
+  for (const Document& document : documents_)
+    longest = std::max(longest, document.length());
   return longest;
 }
 
@@ -235,21 +234,18 @@ TextExtent LanguageCorpus::extent(const std::string& split, int64_t longer) cons
   if (!text.keeps_documents())
     return {text.size(), bytes(split), words(split), unknown(split)};
   TextExtent all;
-  int64_t start = 0;
-  for (const int64_t end : text.document_ends()) {
-    std::vector<int64_t> tokens(static_cast<size_t>(end - start));
-    if (end - start > longer) {
-      text.read(start, tokens);
-      std::string document;
-      for (const int64_t token : tokens)
-        document += tokenizer_ ? tokenizer_->decode(static_cast<int32_t>(token))
-                               : std::string(1, static_cast<char>(token));
-      all.tokens += end - start;
-      all.bytes += std::ssize(document);
-      all.words += wikitext_words(bytes_of(document));
-      if (tokenizer_) all.unknown += std::ranges::count(tokens, tokenizer_->unknown());
-    }
-    start = end;
+  for (const Document& document : text.documents()) {
+    if (document.length() <= longer) continue;
+    std::vector<int64_t> tokens(static_cast<size_t>(document.length()));
+    text.read(document.begin, tokens);
+    std::string decoded;
+    for (const int64_t token : tokens)
+      decoded += tokenizer_ ? tokenizer_->decode(static_cast<int32_t>(token))
+                            : std::string(1, static_cast<char>(token));
+    all.tokens += document.length();
+    all.bytes += std::ssize(decoded);
+    all.words += wikitext_words(bytes_of(decoded));
+    if (tokenizer_) all.unknown += std::ranges::count(tokens, tokenizer_->unknown());
   }
   return all;
 }

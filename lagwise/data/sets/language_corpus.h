@@ -15,6 +15,13 @@ namespace lagwise::data {
 /// An entry of a set's info: each of its sequences is a document.
 inline constexpr const char* kDocumentsKept = "documents";
 
+/// Where a document stands in a stream: tokens [begin, end).
+struct Document {
+  int64_t begin, end;
+  int64_t length() const { return end - begin; }
+  bool operator==(const Document&) const = default;
+};
+
 /// A stream of tokens: the bytes of parts of files one after another, or a shard, whose
 /// sequences may be documents that windows keep apart.
 class TokenStream {
@@ -29,9 +36,9 @@ class TokenStream {
   void read(int64_t first, std::span<int64_t> out) const;
   const std::vector<Bytes>& parts() const { return parts_; }
 
-  /// Where each document ends; where none are kept apart, the stream is one.
-  const std::vector<int64_t>& document_ends() const { return document_ends_; }
-  bool keeps_documents() const { return document_ends_.size() > 1; }
+  /// What windows stay within; where documents are not kept apart, the stream is one.
+  const std::vector<Document>& documents() const { return documents_; }
+  bool keeps_documents() const { return documents_.size() > 1; }
   /// Where what training crops stay within ends: each document, or each shard.
   const std::vector<int64_t>& crop_ends() const { return crop_ends_; }
   /// Tokens of the longest document.
@@ -45,7 +52,8 @@ class TokenStream {
   const Shard* shard_ = nullptr;
   std::vector<Bytes> parts_;
   std::vector<int64_t> starts_;  // of the parts
-  std::vector<int64_t> document_ends_ = {0}, crop_ends_ = {0};
+  std::vector<Document> documents_ = {{0, 0}};
+  std::vector<int64_t> crop_ends_ = {0};
   int64_t size_ = 0;
 };
 

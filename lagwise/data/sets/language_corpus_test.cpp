@@ -39,6 +39,9 @@ TEST_F(Corpus, JoinsTheFilesOfAFolderAcrossTheSplits) {
   EXPECT_EQ(all_of(corpus, "train") + all_of(corpus, "valid") + all_of(corpus, "test"),
             "0123456789");
   EXPECT_EQ(all_of(corpus, "test"), "6789");
+  EXPECT_EQ(corpus.files(),
+            (std::vector<std::string>{folder / "t/a.txt", folder / "t/b.txt",
+                                      folder / "t/c.txt"}));
   std::vector<int64_t> middle(2);
   LanguageCorpus whole(folder / "t", 0, 0);
   EXPECT_EQ(whole.splits(), std::vector<std::string>{"train"});
@@ -137,12 +140,12 @@ TEST_F(Corpus, KeepsTheDocumentsOfASetApart) {
   };
   write({});
   const LanguageCorpus joined(folder / "set", 0, 0);
-  EXPECT_EQ(joined.split("train").document_ends(), std::vector<int64_t>{8});
+  EXPECT_EQ(joined.split("train").documents(), (std::vector<Document>{{0, 8}}));
   write({{kDocumentsKept, "kept apart"}});
   const LanguageCorpus corpus(folder / "set", 0, 0);
   const TokenStream& text = corpus.split("train");
-  EXPECT_EQ(text.document_ends(), (std::vector<int64_t>{3, 8}));
-  EXPECT_EQ(text.crop_ends(), text.document_ends());
+  EXPECT_EQ(text.documents(), (std::vector<Document>{{0, 3}, {3, 8}}));
+  EXPECT_EQ(text.crop_ends(), (std::vector<int64_t>{3, 8}));
   EXPECT_EQ(text.longest(), 5);
   EXPECT_EQ(all_of(corpus, "train"), "aaabbbbb");
   EXPECT_NE(corpus.hash(), joined.hash());  // other windows are trained on
