@@ -189,6 +189,19 @@ TEST(ConvSpe, GivesACellTheSameBitsInAnyWindowWhenDirect) {
   });
 }
 
+TEST(ConvSpe, TakesFouriersWayAlongLinesThatALongKernelFits) {
+  const auto chosen = [](std::array<int64_t, 3> extent, std::array<int64_t, 3> kernel) {
+    return faster_method({.origin = {0, 0, 0}, .extent = extent, .kernel = kernel});
+  };
+  EXPECT_EQ(chosen({1, 1, 512}, {1, 1, 32}), ConvMethod::fourier);
+  EXPECT_EQ(chosen({1, 1, 64}, {1, 1, 128}), ConvMethod::fourier);
+  EXPECT_EQ(chosen({1, 1, 63}, {1, 1, 128}),
+            ConvMethod::direct);  // most of it is padding
+  EXPECT_EQ(chosen({1, 1, 512}, {1, 1, 31}), ConvMethod::direct);
+  EXPECT_EQ(chosen({1, 8, 64}, {1, 1, 64}), ConvMethod::direct);
+  EXPECT_EQ(chosen({1, 1, 64}, {1, 2, 64}), ConvMethod::direct);
+}
+
 TEST(ConvSpe, ReadsGivenNoise) {
   const Shape shape{{{0, 0, 4}, {1, 1, 50}, {1, 1, 12}}, 1, 3, 21};
   const Head<double> head(shape);

@@ -169,25 +169,27 @@ TEST(FavorRows, GradientIsThatOfTheDefinitionOnEverySimdTarget) {
     const auto w = Mat<double>::uniform(c.m, c.d, 2, -2, 2);
     const auto dy = Mat<double>::uniform(c.n, favor.width(c.m), 3, -1, 1);
     const auto dlog_scale = Mat<double>::uniform(c.n, 1, 4, -1, 1);
-    auto x = Mat<double>::uniform(c.n, c.d, 1, -2, 2);
+    const auto x = Mat<double>::uniform(c.n, c.d, 1, -2, 2);
+    Mat<double> alone(1, c.d);  // a row of x: no row depends on another
     const auto loss = [&](int64_t row) {
-      const Result<double> at = by_definition(favor, x, w);
+      const Result<double> at = by_definition(favor, alone, w);
       double sum = 0;
-      for (int64_t j = 0; j < dy.cols(); ++j) sum += at.y(row, j) * dy(row, j);
+      for (int64_t j = 0; j < dy.cols(); ++j) sum += at.y(0, j) * dy(row, j);
       if (c.kind == Kind::relu) return sum;
-      return sum + at.log_scale(row, 0) * dlog_scale(row, 0);
+      return sum + at.log_scale(0, 0) * dlog_scale(row, 0);
     };
     Mat<double> want(c.n, c.d);
     constexpr double kStep = 1e-6;
-    for (int64_t j = 0; j < c.d; ++j)
-      for (int64_t i = 0; i < c.n; ++i) {
-        const double at = x(i, j);
-        x(i, j) = at + kStep;
+    for (int64_t i = 0; i < c.n; ++i) {
+      for (int64_t j = 0; j < c.d; ++j) alone(0, j) = x(i, j);
+      for (int64_t j = 0; j < c.d; ++j) {
+        alone(0, j) = x(i, j) + kStep;
         const double up = loss(i);
-        x(i, j) = at - kStep;
+        alone(0, j) = x(i, j) - kStep;
         want(i, j) = (up - loss(i)) / (2 * kStep);
-        x(i, j) = at;
+        alone(0, j) = x(i, j);
       }
+    }
     for_each_simd_target(
         [&] { expect_close(run_gradient(favor, x, w, dy, dlog_scale), want, 1e-7); });
   }

@@ -134,5 +134,22 @@ TEST(Gates, GradientIsASumFromBehindThatBordersEnd) {
   });
 }
 
+TEST(Gates, SumTheProductsOfTwoMatrices) {
+  for_each_simd_target([] {
+    const auto expect_sum = [](auto zero) {
+      using T = decltype(zero);
+      const auto a = Mat<T>::uniform(5, 19, 1, -1, 1),
+                 b = Mat<T>::uniform(5, 19, 2, -1, 1);
+      double sum = 0;
+      for (int64_t i = 0; i < 5; ++i)
+        for (int64_t j = 0; j < 19; ++j) sum += double(a(i, j)) * double(b(i, j));
+      EXPECT_NEAR(sum_of_products<T>(a.view(), b.view()), sum,
+                  sizeof(T) == 4 ? 1e-5 : 1e-13);
+      EXPECT_EQ(sum_of_products<T>(MatView<const T>{}, MatView<const T>{}), 0.0);
+    };
+    expect_sum(0.0f), expect_sum(0.0);
+  });
+}
+
 }  // namespace
 }  // namespace lagwise::kernels

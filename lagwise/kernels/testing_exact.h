@@ -17,7 +17,7 @@ using lagwise::testing::Storage;
 struct ExactCase {
   int64_t n = 7, m = 7, d = 5, e = 3;
   Sight sight = {};
-  bool bias = false, keys = false, values = false;
+  bool bias = false, keys = false, values = false, key_bias = false;
   Storage storage = Storage::dense;
   int64_t spare = 0;  ///< table rows beyond those in reach, at either end
   int64_t lags() const { return n + m - 1 + 2 * spare; }
@@ -34,7 +34,8 @@ struct ExactData {
         d_out(Mat<T>::uniform(c.n, c.e, 4, -1, 1, c.storage)),
         bias(Mat<T>::uniform(c.lags(), 1, 5, -2, 2, c.storage)),
         keys(Mat<T>::uniform(c.lags(), c.d, 6, -1, 1, c.storage)),
-        values(Mat<T>::uniform(c.lags(), c.e, 7, -1, 1, c.storage)) {}
+        values(Mat<T>::uniform(c.lags(), c.e, 7, -1, 1, c.storage)),
+        key_bias(Mat<T>::uniform(c.m, 1, 8, -2, 2, c.storage)) {}
 
   ExactHead<T> head() const {
     ExactHead<T> h{.q = q.view(), .k = k.view(), .v = v.view()};
@@ -43,12 +44,13 @@ struct ExactData {
     if (shape.bias) h.lag_bias = bias.view();
     if (shape.keys) h.lag_keys = keys.view();
     if (shape.values) h.lag_values = values.view();
+    if (shape.key_bias) h.key_bias = key_bias.view();
     h.lag_zero = shape.m - 1 + shape.spare;
     return h;
   }
 
   ExactCase shape;
-  Mat<T> q, k, v, d_out, bias, keys, values;
+  Mat<T> q, k, v, d_out, bias, keys, values, key_bias;
 };
 
 struct ExactTruth {
@@ -59,8 +61,9 @@ struct ExactTruth {
         v(c.m, c.e, 0.0),
         bias(c.lags(), 1, 0.0),
         keys(c.lags(), c.d, 0.0),
-        values(c.lags(), c.e, 0.0) {}
-  Mat<double> out, q, k, v, bias, keys, values;
+        values(c.lags(), c.e, 0.0),
+        key_bias(c.m, 1, 0.0) {}
+  Mat<double> out, q, k, v, bias, keys, values, key_bias;
 };
 
 inline bool sees(const Sight& sight, int64_t i, int64_t j) {
@@ -86,7 +89,8 @@ ExactTruth by_definition(const ExactData<T>& x) {
         s += double(x.q(i, t)) *
              (double(x.k(j, t)) + (c.keys ? double(x.keys(lag, t)) : 0.0));
       sum += w[size_t(j)] =
-          std::exp(scale * s + (c.bias ? double(x.bias(lag, 0)) : 0.0));
+          std::exp(scale * s + (c.bias ? double(x.bias(lag, 0)) : 0.0) +
+                   (c.key_bias ? double(x.key_bias(j, 0)) : 0.0));
     }
     for (int64_t j = 0; j < c.m && sum > 0; ++j) {
       if (!sees(c.sight, i, j)) continue;
@@ -104,6 +108,7 @@ ExactTruth by_definition(const ExactData<T>& x) {
       const int64_t lag = h.lag_zero + i - j;
       const double ds = w[size_t(j)] * (dp[size_t(j)] - through);
       to.bias(lag, 0) += ds;
+      to.key_bias(j, 0) += ds;
       for (int64_t t = 0; t < c.d; ++t) {
         const double key = double(x.k(j, t)) + (c.keys ? double(x.keys(lag, t)) : 0.0);
         to.q(i, t) += scale * ds * key;

@@ -19,8 +19,12 @@ TEST(MappedFile, ShowsTheBytes) {
   put(folder / "a", "hello");
   MappedFile file(folder / "a");
   EXPECT_EQ(text_of(file.bytes()), "hello");
-  const MappedFile moved = std::move(file);
+  MappedFile moved = std::move(file);
   EXPECT_EQ(text_of(moved.bytes()), "hello");
+  put(folder / "b", "there");
+  moved = MappedFile(folder / "b");
+  EXPECT_EQ(text_of(moved.bytes()), "there");
+  EXPECT_EQ(moved.name(), folder / "b");
 }
 
 TEST(MappedFile, TakesAnEmptyFile) {
