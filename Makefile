@@ -35,8 +35,8 @@ wasm:  ## build/wasm/lagwise.wasm: the runtime for the report page
 	@$(STAGE) "WebAssembly module" tools/wasm
 
 .PHONY: test
-test:  ## the tests and checks of every commit (fresh machine: about 20 minutes)
-	@echo "A fresh machine needs about 20 minutes in all; a second run a few."
+test:  ## the tests and checks of every commit (fresh machine: about half an hour)
+	@echo "A fresh machine needs half an hour in all, an older one up to an hour; a second run some minutes."
 	@$(STAGE) packages tools/setup build test wasm
 	@mkdir -p build
 	@$(CONFIGURE) -DLAGWISE_BUILD_TESTS=ON > build/configure.log 2>&1 || { cat build/configure.log; exit 1; }

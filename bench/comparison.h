@@ -21,6 +21,9 @@ struct Shape {
   int64_t batch = 1;
 };
 
+/// Rows have these sizes unless they say otherwise, so that families can be compared.
+inline constexpr int64_t kHeads = 8, kWidth = 64, kSines = 5, kRealizations = 64;
+
 struct Baseline {
   std::string name;
   Call call;

@@ -16,17 +16,16 @@ namespace {
 
 using at::Tensor;
 
-constexpr int64_t kHeads = 8, kD = 64, kR = 64;
 /// A share of the matrix product's rate, as in floors.cpp, at N = 1024 and two threads:
 /// on one the baseline reached 0.109.
 constexpr double kFloor = 0.065;
 
 struct Subject {
   explicit Subject(const std::string& text, int64_t n)
-      : encoding(make_encoding(text, {.heads = kHeads, .dim = kD})),
+      : encoding(make_encoding(text, {.heads = kHeads, .dim = kWidth})),
         layer{0, 1, encoding->layer(0, 1)},
-        q(at::randn({1, kHeads, n, kD}, at::kFloat)),
-        k(at::randn({1, kHeads, n, kD}, at::kFloat)) {}
+        q(at::randn({1, kHeads, n, kWidth}, at::kFloat)),
+        k(at::randn({1, kHeads, n, kWidth}, at::kFloat)) {}
 
   std::vector<Tensor> leaves() const {
     std::vector<Tensor> all = {q, k};
@@ -41,7 +40,8 @@ struct Subject {
   std::tuple<Tensor, Tensor> theirs() const {
     const auto kernels = encoding->shared();
     const Tensor gate = layer.own.empty() ? Tensor() : layer["gate"];
-    return materialised_conv_spe(q, k, kernels[0].second, kernels[1].second, gate, kR);
+    return materialised_conv_spe(q, k, kernels[0].second, kernels[1].second, gate,
+                                 kRealizations);
   }
 
   std::unique_ptr<Encoding> encoding;
@@ -89,9 +89,9 @@ Call step_from(const SubjectPtr& subject, int64_t position) {
 
 void conv_spe_cases(Comparer& comparer, int threads) {
   const int64_t n = comparer.quick() ? 256 : 1024;
-  const Shape shape{n, kHeads, kD, kR};
+  const Shape shape{n, kHeads, kWidth, kRealizations};
   // Useful work: taps and product, 2 flops each for either side.
-  const double gflop = 1e-9 * 4 * 129 * double(n * kHeads * kD * kR);
+  const double gflop = 1e-9 * 4 * 129 * double(n * kHeads * kWidth * kRealizations);
   for (const std::string noise : {"gaussian", "sign"}) {
     const auto subject = std::make_shared<Subject>("conv_spe:noise=" + noise, n);
     const double floor = n == 1024 && threads == 2 ? kFloor : 0;
@@ -108,7 +108,7 @@ void conv_spe_cases(Comparer& comparer, int threads) {
   const auto subject = std::make_shared<Subject>("conv_spe", 256);
   comparer.measure({.name = "conv_spe gaussian, kernel 128, gated",
                     .direction = "forward+backward",
-                    .shape = {256, kHeads, kD, kR},
+                    .shape = {256, kHeads, kWidth, kRealizations},
                     .threads = threads,
                     .ours = both(subject, true),
                     .baselines = {{"materialised", both(subject, false), threads}},
@@ -116,7 +116,7 @@ void conv_spe_cases(Comparer& comparer, int threads) {
   const auto token = std::make_shared<Subject>("conv_spe", 1);
   comparer.measure({.name = "conv_spe step at position 1000000 (cost: over 1000)",
                     .direction = "step",
-                    .shape = {1, kHeads, kD, kR},
+                    .shape = {1, kHeads, kWidth, kRealizations},
                     .threads = threads,
                     .ours = step_from(token, 1'000'000),
                     .baselines = {{"position_1000", step_from(token, 1000), threads}},

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "bench/comparison.h"
 #include "bench/memory.h"
 #include "bench/naive_exact.h"
 #include "bench/timing.h"
@@ -16,10 +17,6 @@
 namespace lagwise::bench {
 namespace {
 
-constexpr int64_t kHeads = 8;
-
-using Call = std::function<std::vector<at::Tensor>()>;
-
 /// A call at one length, and what it keeps in memory if that is not to be
 /// measured but known.
 struct Contender {
@@ -27,15 +24,15 @@ struct Contender {
   int64_t kept_bytes = -1;
 };
 
-struct Inputs {
+struct HeadInputs {
   at::Tensor q, k, v;  ///< [1, H, N, D]
 };
 
-Inputs random_inputs(int64_t n, int64_t d, bool leaves) {
-  const auto rows = [&] {
+HeadInputs head_inputs(int64_t n, int64_t d, bool leaves) {
+  const auto part = [&] {
     return at::rand({1, kHeads, n, d}, at::kFloat).set_requires_grad(leaves);
   };
-  return {rows(), rows(), rows()};
+  return {part(), part(), part()};
 }
 
 /// "none" goes without a denominator, "elu1" with the usual one.
@@ -47,13 +44,13 @@ ops::LinearOptions linear_options(const std::string& feature_map) {
   return options;
 }
 
-at::Tensor attend(const Inputs& in, const std::string& rival) {
+at::Tensor attend(const HeadInputs& in, const std::string& rival) {
   if (rival == "exact") return naive_exact(in.q, in.k, in.v);
   return ops::linear_attention(in.q, in.k, in.v, linear_options(rival));
 }
 
 Contender forward(const std::string& rival, int64_t n, int64_t d) {
-  const Inputs in = random_inputs(n, d, false);
+  const HeadInputs in = head_inputs(n, d, false);
   return {[=] {
     const c10::NoGradGuard no_graph;
     return std::vector{attend(in, rival)};
@@ -62,7 +59,7 @@ Contender forward(const std::string& rival, int64_t n, int64_t d) {
 
 /// One step of training as attention sees it: out, then dq, dk and dv.
 Contender forward_and_backward(const std::string& rival, int64_t n, int64_t d) {
-  const Inputs in = random_inputs(n, d, true);
+  const HeadInputs in = head_inputs(n, d, true);
   const at::Tensor grad = at::rand({1, kHeads, n, d}, at::kFloat);
   return {[=] {
     const c10::AutoGradMode with_graph(true);
@@ -74,7 +71,7 @@ Contender forward_and_backward(const std::string& rival, int64_t n, int64_t d) {
 }
 
 Contender exact_step(int64_t n, int64_t d) {
-  const Inputs past = random_inputs(n, d, false);
+  const HeadInputs past = head_inputs(n, d, false);
   const KeyValueCache cache = {past.k, past.v};
   const at::Tensor x = at::rand({1, kHeads, d}, at::kFloat);
   const int64_t bytes = 2 * n * d * kHeads * int64_t(sizeof(float));

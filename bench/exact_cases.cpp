@@ -9,8 +9,6 @@
 namespace lagwise::bench {
 namespace {
 
-constexpr int64_t kHeads = 8, kD = 64;
-
 const char* word(Pass pass) {
   return pass == Pass::forward ? "forward" : pass == Pass::both ? "both" : "backward";
 }
@@ -50,7 +48,7 @@ class ExactBench {
   int64_t length(int64_t n) const { return plan_.quick ? n / 4 : n; }
 
   void alibi_cases() {
-    const ExactInputs in = exact_inputs(length(2048), kHeads, kD);
+    const ExactInputs in = exact_inputs(length(2048), kHeads, kWidth);
     for (const Pass pass : {Pass::forward, Pass::both, Pass::backward})
       measure({.name = "full + ALiBi",
                .direction = word(pass),
@@ -60,7 +58,7 @@ class ExactBench {
   }
 
   void huang_cases() {
-    const ExactInputs in = exact_inputs(length(4096), kHeads, kD);
+    const ExactInputs in = exact_inputs(length(4096), kHeads, kWidth);
     for (const Pass pass : {Pass::forward, Pass::both})
       measure({.name = "causal Huang",
                .direction = word(pass),
@@ -70,7 +68,7 @@ class ExactBench {
   }
 
   void causal_cases() {
-    const ExactInputs in = exact_inputs(length(4096), kHeads, kD);
+    const ExactInputs in = exact_inputs(length(4096), kHeads, kWidth);
     for (const Pass pass : {Pass::forward, Pass::backward})
       measure({.name = "causal + ALiBi (cost: over full)",
                .direction = word(pass),
@@ -82,7 +80,7 @@ class ExactBench {
 
   void thread_cases() {
     if (plan_.threads < 2) return;
-    const ExactInputs in = exact_inputs(length(2048), kHeads, kD);
+    const ExactInputs in = exact_inputs(length(2048), kHeads, kWidth);
     for (const Pass pass : {Pass::forward, Pass::backward}) {
       const Call ours = our_alibi(in, false, pass);
       Baseline alone = ourselves("one_thread", ours);
@@ -97,8 +95,8 @@ class ExactBench {
 
   /// Memory is what these are for; a quadratic cost keeps its time honest.
   void memory_cases() {
-    const ExactInputs in = exact_inputs(length(8192), kHeads, kD);
-    const ExactInputs half = exact_inputs(length(4096), kHeads, kD);
+    const ExactInputs in = exact_inputs(length(8192), kHeads, kWidth);
+    const ExactInputs half = exact_inputs(length(4096), kHeads, kWidth);
     for (const Pass pass : {Pass::forward, Pass::both}) {
       Baseline shorter = ourselves("half_length", our_alibi(half, false, pass));
       shorter.times = 4;
@@ -112,10 +110,10 @@ class ExactBench {
   }
 
   void step_cases() {
-    const Decoding linear = decoding_at(100, {1, kHeads, kD, kD});
+    const Decoding linear = decoding_at(100, {1, kHeads, kWidth, kWidth});
     for (const int64_t n : {length(4096), length(65536)})
       for (const auto storage : {at::kFloat, at::kBFloat16}) {
-        const ExactDecoding at = exact_decoding(n, kHeads, kD, storage);
+        const ExactDecoding at = exact_decoding(n, kHeads, kWidth, storage);
         const std::string kind = storage == at::kFloat ? "f32" : "bf16";
         const double product = 2.0 / double(n);
         Comparison c{.name = "decode step, " + kind + " cache (cost: over reading it)",
@@ -138,7 +136,7 @@ class ExactBench {
   void toeplitz_cases() {
     Curve exact, linear;
     for (int64_t n = length(2048); n <= length(65536); n *= 2) {
-      const ExactInputs in = exact_inputs(n, kHeads, kD);
+      const ExactInputs in = exact_inputs(n, kHeads, kWidth);
       measure({.name = "full linear + ALiBi by FFT",
                .direction = "forward",
                .ours = our_toeplitz(in, Pass::forward),
@@ -160,9 +158,9 @@ class ExactBench {
 
   /// `products`: of 2 N N D flops a head.
   void measure(Comparison c, int64_t n, double products) {
-    c.shape = {n, kHeads, kD, kD};
+    c.shape = {n, kHeads, kWidth, kWidth};
     c.threads = plan_.threads;
-    c.gflop = 1e-9 * products * 2 * double(n) * double(n) * kD * kHeads;
+    c.gflop = 1e-9 * products * 2 * double(n) * double(n) * kWidth * kHeads;
     comparer_.measure(c);
   }
 

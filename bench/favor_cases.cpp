@@ -14,8 +14,6 @@
 namespace lagwise::bench {
 namespace {
 
-constexpr int64_t kHeads = 8, kWidth = 64;
-
 /// As a layer runs it (nn/linear_mixer.cpp).
 at::Tensor favor_attention(const Inputs& in, const at::Tensor& directions) {
   static const LinearAttention attention("linear:map=favor", {kHeads, kWidth});

@@ -14,8 +14,6 @@
 namespace lagwise::bench {
 namespace {
 
-constexpr int64_t kSines = 5, kFeatures = 64;
-
 ModelConfig model_of(const std::string& encoding, const std::string& attention,
                      bool quick) {
   ModelConfig config;
@@ -27,7 +25,7 @@ ModelConfig model_of(const std::string& encoding, const std::string& attention,
 
 std::string sine_spe() {
   return "sine_spe:sines=" + std::to_string(kSines) +
-         ",realizations=" + std::to_string(kFeatures) + ",gated=true";
+         ",realizations=" + std::to_string(kRealizations) + ",gated=true";
 }
 
 /// A model that reads on to ever longer contexts, and takes one token more a call. As
@@ -105,7 +103,7 @@ int faster_threads(const ModelConfig& config, int64_t context, int threads) {
 
 /// That this takes: codes of queries and keys as [N, H, D, R], gated, and a product.
 int64_t recomputing_bytes(const ModelConfig& config, int64_t context) {
-  return 5 * context * config.dim * kFeatures * int64_t{sizeof(float)};
+  return 5 * context * config.dim * kRealizations * int64_t{sizeof(float)};
 }
 
 /// Of one token: dense layers, the codes of queries and keys, the state.
@@ -114,8 +112,8 @@ double step_gflop(const ModelConfig& config) {
   const auto f = static_cast<double>(config.feed_forward), h = double(config.heads);
   const double d = c / h;
   const double dense = 2 * (4 * c * c + 2 * c * f);
-  const double codes = 2 * h * 2 * (2 * kSines + 1) * d * kFeatures;
-  const double state = 4 * h * kFeatures * d;
+  const double codes = 2 * h * 2 * (2 * kSines + 1) * d * kRealizations;
+  const double state = 4 * h * kRealizations * d;
   return 1e-9 *
          (static_cast<double>(config.layers) * (dense + codes + state) + 2 * c * v);
 }
@@ -171,7 +169,7 @@ class Run {
   Comparison comparison(const char* group, int64_t context, const NamedReader& ours) {
     Comparison c;
     c.name = group, c.direction = "step";
-    c.shape = {context, ours_.heads, kFeatures, ours_.dim / ours_.heads};
+    c.shape = {context, ours_.heads, kRealizations, ours_.dim / ours_.heads};
     c.threads = plan_.threads;
     c.ours = ours.call();
     c.gflop = step_gflop(ours_);

@@ -20,12 +20,13 @@ namespace {
 
 using at::Tensor;
 
-constexpr int64_t kHeads = 8, kDim = 64, kSines = 5, kWidth = 64;
 /// Shares of the matrix product's rate, as in floors.cpp: on one thread the baseline
 /// reached 0.0374 and 0.0240.
 constexpr double kForwardFloor = 0.022, kBothFloor = 0.014;
 
-Shape shape_of(int64_t batch, int64_t n) { return {n, kHeads, kDim, kWidth, batch}; }
+Shape shape_of(int64_t batch, int64_t n) {
+  return {n, kHeads, kWidth, kRealizations, batch};
+}
 
 /// One layer with an encoding, and what it is given. A new draw at each call, as in
 /// training, unless it is frozen, as in generation.
@@ -67,7 +68,7 @@ Call our_forward(const std::shared_ptr<Bench>& bench) {
 
 std::pair<Tensor, Tensor> materialise(const Bench& bench) {
   const auto& x = bench.leaves;  // q, k, frequencies, offsets, gains, gate
-  return materialised_spe(x[0], x[1], {x[2], x[3], x[4], x[5]}, kWidth, Tensor(),
+  return materialised_spe(x[0], x[1], {x[2], x[3], x[4], x[5]}, kRealizations, Tensor(),
                           Tensor());
 }
 
@@ -82,7 +83,7 @@ Call their_forward(const std::shared_ptr<Bench>& bench) {
 template <class Forward>
 Call both(const std::shared_ptr<Bench>& bench, const Forward& forward) {
   const Shape s = shape_of(bench->q.size(0), bench->q.size(2));
-  const Tensor grad = at::rand({s.batch, s.heads, s.n, kWidth});
+  const Tensor grad = at::rand({s.batch, s.heads, s.n, kRealizations});
   return [bench, forward, grad]() -> std::vector<Tensor> {
     const at::AutoGradMode graph(true);
     const auto [q, k] = forward();
@@ -92,7 +93,7 @@ Call both(const std::shared_ptr<Bench>& bench, const Forward& forward) {
 
 /// Multiply-adds with Z alone, times two: 2 (2K+1) D R flops a side and position.
 double gflop(const Shape& s) {
-  return 1e-9 * 2 * 2 * double((2 * kSines + 1) * kDim * kWidth) *
+  return 1e-9 * 2 * 2 * double((2 * kSines + 1) * kWidth * kRealizations) *
          double(s.batch * s.heads * s.n);
 }
 
@@ -146,13 +147,14 @@ void sketched(Comparer& comparer, int threads) {
   options.causal = true;
   options.feature_map = "elu1";
   const auto bench = make("sine_spe:noise=sketch", s);
-  const Tensor v = at::randn({s.batch, s.heads, n, kWidth});
+  const Tensor v = at::randn({s.batch, s.heads, n, kRealizations});
   const auto with = [bench, v, options]() -> std::vector<Tensor> {
     ++bench->draw.step;
     const Encoded e = bench->encode();
     return {ops::linear_attention(e.q, e.k, v, options)};
   };
-  const Tensor q = at::randn({s.batch, s.heads, n, kWidth}), k = at::randn(q.sizes());
+  const Tensor q = at::randn({s.batch, s.heads, n, kRealizations}),
+               k = at::randn(q.sizes());
   const auto alone = [q, k, v, options]() -> std::vector<Tensor> {
     return {ops::linear_attention(q, k, v, options)};
   };

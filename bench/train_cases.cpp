@@ -25,8 +25,6 @@
 namespace lagwise::bench {
 namespace {
 
-constexpr int64_t kSines = 5, kWidth = 64;
-
 /// What is differentiated: the mean loss of a batch, or their sum and how many there are,
 /// as the trainer has it. Every step draws new noise, as training does.
 struct StepLoss {
@@ -110,7 +108,7 @@ bool is_spe(const ModelConfig& config) {
 
 /// What a head's queries and keys are as wide as when attention sees them.
 int64_t feature_width(const ModelConfig& config) {
-  return is_spe(config) ? kWidth : config.key_width();
+  return is_spe(config) ? kRealizations : config.key_width();
 }
 
 Batch random_batch(int64_t batch, int64_t n, int64_t vocabulary) {
@@ -269,7 +267,7 @@ ModelConfig bench_model(int64_t n) {
   ModelConfig config;
   config.layers = 4, config.dim = 512, config.heads = 8, config.feed_forward = 2048;
   config.encoding = "sine_spe:sines=" + std::to_string(kSines) +
-                    ",realizations=" + std::to_string(kWidth) + ",gated=true";
+                    ",realizations=" + std::to_string(kRealizations) + ",gated=true";
   config.attention = "linear:map=elu1";
   config.length = n;
   return config;
