@@ -32,11 +32,12 @@ def reports(build):
             yield json.loads(line)
 
 
-def own_layer(name):
-    """The layer of a source file; nothing for tests and for what is not ours."""
-    path = Path(name)
-    path = path.relative_to(ROOT) if path.is_absolute() and path.is_relative_to(ROOT) else path
-    if path.is_absolute() or path.parts[:1] != ("lagwise",) or len(path.parts) < 3:
+def own_layer(compiled_in, name):
+    """The layer of a source file; nothing for tests and for what is not ours. ccache lets the
+    compiler see paths relative to the folder it was called in."""
+    path = Path(compiled_in, name).resolve()
+    path = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+    if path.parts[:1] != ("lagwise",) or len(path.parts) < 3:
         return None, None
     if path.stem.endswith("_test") or path.stem.startswith("testing"):
         return None, None
@@ -48,7 +49,7 @@ def gathered(build):
     lines, functions = defaultdict(dict), {}
     for report in reports(build):
         for file in report["files"]:
-            layer, name = own_layer(file["file"])
+            layer, name = own_layer(report["current_working_directory"], file["file"])
             if layer is None:
                 continue
             for line in file["lines"]:
