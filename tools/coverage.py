@@ -65,7 +65,10 @@ def gathered(build):
 
 
 def main():
-    lines, functions = gathered(Path(sys.argv[1]))
+    build = Path(sys.argv[1])
+    lines, functions = gathered(build)
+    if not lines:
+        return tell_why_none(build)
     print("| layer | lines | run | |\n|---|---|---|---|")
     for layer in sorted(lines):
         run = sum(count > 0 for count in lines[layer].values())
@@ -76,7 +79,16 @@ def main():
     print(f"\n{len(never)} of {len(functions)} functions were never run; the largest:")
     for size, (file, first), name in never[:MOST_NAMED]:
         print(f"  {size:4} lines  {file}:{first}  {name[:100]}")
-    return 0 if lines else 1
+    return 0
+
+
+def tell_why_none(build):
+    counts = len(list(build.rglob("*.gcda")))
+    seen = [(report["current_working_directory"], file["file"])
+            for report in reports(build) for file in report["files"]]
+    print(f"coverage: no line of {ROOT}/lagwise was counted: {counts} files of counts in {build}, "
+          f"{len(seen)} sources named in them, the last one as {seen[-1:]}", file=sys.stderr)
+    return 1
 
 
 if __name__ == "__main__":
