@@ -215,13 +215,18 @@ bool CompareRunner::advance(Job& job) {
   return true;
 }
 
-/// Time counts while it passes, so that a kill does not give it back.
+double CompareRunner::spent() const {
+  const std::chrono::duration<double> since =
+      std::chrono::steady_clock::now() - counted_;
+  return ledger_.spent() + since.count();
+}
+
+/// Time is written down while it passes, so that a kill does not give it back.
 void CompareRunner::account(bool now) {
-  const auto until = std::chrono::steady_clock::now();
-  const double seconds = std::chrono::duration<double>(until - counted_).count();
+  const double seconds = spent() - ledger_.spent();
   if (!now && seconds < 5) return;
   ledger_.spend(seconds);
-  counted_ = until;
+  counted_ = std::chrono::steady_clock::now();
 }
 
 /// How far the runs are, now and then: where one learns, the last line of its log.
@@ -239,7 +244,7 @@ void CompareRunner::tell() {
 
 bool CompareRunner::may_start() const {
   return static_cast<int64_t>(running_.size()) < options_.jobs &&
-         ledger_.spent() < 60 * options_.minutes;
+         spent() < 60 * options_.minutes;
 }
 
 void CompareRunner::run() {
@@ -257,9 +262,9 @@ void CompareRunner::run() {
     }
     Job job{};
     while (!interrupted && may_start() && next(job)) {
-      options_.say(fmt::format(
-          "start  {} ({} of {} done, {:.1f} of {:g} minutes spent)", key(job), done(),
-          asked(), ledger_.spent() / 60, options_.minutes));
+      options_.say(
+          fmt::format("start  {} ({} of {} done, {:.1f} of {:g} minutes spent)",
+                      key(job), done(), asked(), spent() / 60, options_.minutes));
       start(job);
       running_.push_back(std::move(job));
     }

@@ -68,6 +68,7 @@ class CompareRunner {
   bool advance(Job& job);  // false: it is over
   bool over(Job& job, State state);
   bool complain(Job& job, int code);
+  double spent() const;  // seconds, with those not yet written down
   void account(bool now);
   void tell();
   bool may_start() const;
