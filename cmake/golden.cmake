@@ -4,6 +4,7 @@ file(GLOB golden_sources CONFIGURE_DEPENDS tests/golden_runner/*.cpp)
 add_executable(lagwise_golden_test ${golden_sources})
 target_link_libraries(lagwise_golden_test PRIVATE lagwise_flags lagwise
                       OpenMP::OpenMP_CXX nlohmann_json::nlohmann_json)
+lagwise_compile_together(lagwise_golden_test 6)
 set_target_properties(lagwise_golden_test PROPERTIES JOB_POOL_COMPILE torch)
 set(golden ${PROJECT_SOURCE_DIR}/tests/golden)
 add_test(NAME golden COMMAND lagwise_golden_test ${golden}

@@ -1,4 +1,4 @@
-# lagwise_layer(name [TORCH] [UNITY] [IN folder] [EXCEPT regex] [DEPENDS layers] [LINKS libraries])
+# lagwise_layer(name [TORCH] [UNITY] [UNITY_TESTS] [IN folder] [EXCEPT regex] [DEPENDS layers] [LINKS libraries])
 #
 # A layer is a folder lagwise/<name>. Its sources become the object library
 # layer_<name>; *_test.cpp the test program lagwise_<name>_test; *_bench.cpp the
@@ -9,9 +9,10 @@
 #   UNITY    sources are compiled sixteen at a time, as if they were one file: headers
 #            take longer to read than our sources. So no two of them may have file-local
 #            names in common.
+#   UNITY_TESTS  the same for its tests, eight at a time.
 #   DEPENDS  further layers whose objects the tests and benches take.
 function(lagwise_layer name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH;UNITY" "IN;EXCEPT" "DEPENDS;LINKS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH;UNITY;UNITY_TESTS" "IN;EXCEPT" "DEPENDS;LINKS")
   if(arg_TORCH AND NOT LAGWISE_TORCH)
     return()
   endif()
@@ -34,19 +35,16 @@ function(lagwise_layer name)
       lagwise_precompile(layer_${name} torch)
     endif()
     if(arg_UNITY)
-      set_target_properties(layer_${name} PROPERTIES
-                            UNITY_BUILD ${LAGWISE_UNITY} UNITY_BUILD_BATCH_SIZE 16)
-      if(LAGWISE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-        # GCC inlines more in so long a file, and then warns of a std::variant's unused
-        # bytes; the presets that compile file by file keep the warning.
-        target_compile_options(layer_${name} PRIVATE -Wno-maybe-uninitialized)
-      endif()
+      lagwise_compile_together(layer_${name} 16)
     endif()
     set_target_properties(layer_${name} PROPERTIES LAGWISE_LINKS "${arg_LINKS}")
   endif()
   if(tests AND LAGWISE_BUILD_TESTS)
     lagwise_layer_program(test ${tests})
     lagwise_compile_quickly(lagwise_${name}_test)
+    if(arg_UNITY_TESTS)
+      lagwise_compile_together(lagwise_${name}_test 8)
+    endif()
     target_link_libraries(lagwise_${name}_test PRIVATE GTest::gmock GTest::gtest_main)
     if(arg_TORCH)
       lagwise_precompile(lagwise_${name}_test test_torch)
@@ -96,6 +94,17 @@ function(lagwise_precompile target kind)
   target_precompile_headers(${target} REUSE_FROM ${holder})
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     target_compile_options(${target} PRIVATE -fpch-preprocess)  # ccache asks for it
+  endif()
+endfunction()
+
+# Reads the headers once for so many sources.
+function(lagwise_compile_together target many)
+  set_target_properties(${target} PROPERTIES
+                        UNITY_BUILD ${LAGWISE_UNITY} UNITY_BUILD_BATCH_SIZE ${many})
+  if(LAGWISE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    # GCC inlines more in so long a file, and then warns of a std::variant's unused
+    # bytes; the presets that compile file by file keep the warning.
+    target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)
   endif()
 endfunction()
 

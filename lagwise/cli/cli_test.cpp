@@ -62,13 +62,13 @@ void add_break(CLI::App& app) {
   verb->add_subcommand("need")->add_option("--it")->required();
 }
 
-Outcome lagwise(std::vector<std::string> words) {
+Outcome breakable(std::vector<std::string> words) {
   return run_captured({add_break, verb("doctor"), verb("bench")}, std::move(words));
 }
 
 void expect_failure(const std::vector<std::string>& words, int code,
                     const std::string& line) {
-  const Outcome outcome = lagwise(words);
+  const Outcome outcome = breakable(words);
   EXPECT_EQ(outcome.code, code);
   EXPECT_EQ(outcome.err, "lagwise: " + line + "\n");
   EXPECT_EQ(outcome.out, "");
@@ -92,12 +92,12 @@ TEST(Program, OnlyParsesIfAsked) {
   for (const auto& words :
        {std::vector<std::string>{"--parse-only", "break", "nested"},
         std::vector<std::string>{"break", "nested", "--parse-only"}}) {
-    const auto got = lagwise(words);
+    const auto got = breakable(words);
     EXPECT_EQ(got.code, 0) << got.err;
     EXPECT_EQ(got.out + got.err, "");
   }
-  EXPECT_EQ(lagwise({"break", "nestet", "--parse-only"}).code, 2);
-  EXPECT_EQ(lagwise({"break", "nested", "--unknown", "--parse-only"}).code, 2);
+  EXPECT_EQ(breakable({"break", "nestet", "--parse-only"}).code, 2);
+  EXPECT_EQ(breakable({"break", "nested", "--unknown", "--parse-only"}).code, 2);
 }
 
 TEST(Program, ShowsAnErrorOfTorchWithoutItsBacktrace) {
@@ -149,17 +149,17 @@ TEST(Program, SaysThatAnOptionBelongsAfterItsVerb) {
 }
 
 TEST(Program, HelpsWithAVerb) {
-  EXPECT_EQ(lagwise({"help", "doctor"}).out, lagwise({"doctor", "--help"}).out);
-  EXPECT_EQ(lagwise({"help", "bench", "linear"}).out,
-            lagwise({"bench", "linear", "--help"}).out);
-  EXPECT_EQ(lagwise({"help"}).out, lagwise({"--help"}).out);
-  EXPECT_EQ(lagwise({"help"}).code, 0);
+  EXPECT_EQ(breakable({"help", "doctor"}).out, breakable({"doctor", "--help"}).out);
+  EXPECT_EQ(breakable({"help", "bench", "linear"}).out,
+            breakable({"bench", "linear", "--help"}).out);
+  EXPECT_EQ(breakable({"help"}).out, breakable({"--help"}).out);
+  EXPECT_EQ(breakable({"help"}).code, 0);
 }
 
 TEST(Program, AsksForAVerb) {
   expect_failure({}, 2,
                  "lagwise needs a verb: break, doctor, bench (see lagwise --help)");
-  const Outcome outcome = lagwise({"break"});
+  const Outcome outcome = breakable({"break"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, StartsWith("lagwise: lagwise break needs a verb: data, "));
 }
@@ -180,8 +180,8 @@ TEST(Bench, RefusesWrongThreadCounts) {
 }
 
 TEST(Bench, RowsOfTrainingNameTheirBaselineAndTheMachine) {
-  const Outcome outcome = lagwise({"bench", "train", "--quick", "--json", "--only",
-                                   "rope", "--threads", "1", "--lengths", "512"});
+  const Outcome outcome = breakable({"bench", "train", "--quick", "--json", "--only",
+                                     "rope", "--threads", "1", "--lengths", "512"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const auto rows = nlohmann::json::parse(outcome.out);
   ASSERT_EQ(rows.size(), 2u);
@@ -215,28 +215,28 @@ TEST(Program, NamesARequiredOptionThatIsMissing) {
 TEST(Program, TellsMoreWithTraceBeforeOrAfterTheVerb) {
   for (const auto& words : {std::vector<std::string>{"--trace", "break", "nested"},
                             std::vector<std::string>{"break", "nested", "--trace"}}) {
-    const Outcome outcome = lagwise(words);
+    const Outcome outcome = breakable(words);
     EXPECT_EQ(outcome.code, 1);
     EXPECT_THAT(outcome.err, StartsWith("lagwise: could not start\n"));
     EXPECT_THAT(outcome.err, HasSubstr("runtime_error"));
     EXPECT_THAT(outcome.err, HasSubstr("lagwise::DataError: a.npy, byte 6"));
   }
-  EXPECT_THAT(lagwise({"break", "torch", "--trace"}).err,
+  EXPECT_THAT(breakable({"break", "torch", "--trace"}).err,
               HasSubstr("Exception raised"));
 }
 
 TEST(Program, HelpListsTheVerbsAndDocumentsTheExitCodes) {
-  const Outcome outcome = lagwise({"--help"});
+  const Outcome outcome = breakable({"--help"});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.err, "");
   for (const char* text : {"doctor", "--trace", "--version", "Exit codes:", "\n  2 ",
                            "\n  3 ", "\n  4 ", "\n  130 "})
     EXPECT_THAT(outcome.out, HasSubstr(text));
-  EXPECT_THAT(lagwise({"doctor", "--help"}).out, HasSubstr("--json"));
+  EXPECT_THAT(breakable({"doctor", "--help"}).out, HasSubstr("--json"));
 }
 
 TEST(Program, PrintsItsVersion) {
-  const Outcome outcome = lagwise({"--version"});
+  const Outcome outcome = breakable({"--version"});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.out, version_line() + "\n");
   EXPECT_THAT(outcome.out,
@@ -245,7 +245,7 @@ TEST(Program, PrintsItsVersion) {
 }
 
 TEST(Doctor, SaysWhatIsThereAndWhatIsSwitchedOff) {
-  const Outcome outcome = lagwise({"doctor"});
+  const Outcome outcome = breakable({"doctor"});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.err, "");
   for (const char* text :
@@ -255,7 +255,7 @@ TEST(Doctor, SaysWhatIsThereAndWhatIsSwitchedOff) {
 }
 
 TEST(Doctor, PrintsJsonForMachines) {
-  const Outcome outcome = lagwise({"doctor", "--json"});
+  const Outcome outcome = breakable({"doctor", "--json"});
   EXPECT_EQ(outcome.code, 0);
   const auto json = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(json["versions"]["lagwise"], lagwise_version());

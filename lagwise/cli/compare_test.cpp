@@ -156,11 +156,6 @@ TEST(Spread, IsMeanAndDeviationOfWhatIsKnown) {
   EXPECT_EQ(spread_of({}).count, 0);
 }
 
-Outcome compare(std::vector<std::string> words) {
-  words.insert(words.begin(), "compare");
-  return run_captured({verb("compare")}, std::move(words));
-}
-
 TEST(Compare, LaysRunsSideBySide) {
   const TempFolder folder;
   put_run(folder / "a", recipe_of("rope", 1), true, 2.0);

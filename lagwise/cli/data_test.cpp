@@ -17,10 +17,6 @@ using ::testing::HasSubstr;
 using namespace lagwise::testing;
 namespace fs = std::filesystem;
 
-Outcome lagwise(const std::vector<std::string>& words) {
-  return run_captured({verb("data")}, words);
-}
-
 struct Data : ::testing::Test {
   const TempFolder folder;
   const std::string set = folder / "set";

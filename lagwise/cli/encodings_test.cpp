@@ -16,10 +16,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Outcome lagwise(std::vector<std::string> words) {
-  return run_captured({verb("encodings")}, std::move(words));
-}
-
 std::string contents(const std::string& file) {
   std::ifstream in(file);
   std::stringstream text;

@@ -27,11 +27,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-Outcome lagwise(std::vector<std::string> words) {
-  return run_captured({verb("train"), verb("eval"), verb("generate")},
-                      std::move(words));
-}
-
 std::string text_of(int lines) {
   std::string text;
   for (int i = 0; i < lines; ++i)

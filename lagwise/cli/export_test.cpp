@@ -16,11 +16,6 @@ using namespace lagwise::testing;
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-Outcome lagwise(std::vector<std::string> words) {
-  return run_captured({verb("train"), verb("eval"), verb("export"), verb("generate")},
-                      std::move(words));
-}
-
 std::string recipe(const std::string& attention) {
   return "[model]\nlayers = 1\ndim = 16\nheads = 2\nencoding = \"rope:layout=half\"\n"
          "attention = \"" +

@@ -18,10 +18,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Outcome lagwise(std::vector<std::string> words) {
-  return run_captured({verb("list")}, std::move(words));
-}
-
 template <class Rows>
 void expect_rows(const std::string& word, const Rows& rows) {
   const Outcome outcome = lagwise({"list", word});

@@ -20,11 +20,6 @@ using namespace lagwise::testing;
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-Outcome lagwise(std::vector<std::string> words) {
-  return run_captured({verb("train"), verb("eval"), verb("generate")},
-                      std::move(words));
-}
-
 class MusicRun : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {

@@ -17,11 +17,6 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Outcome lagwise(std::vector<std::string> words) {
-  return run_captured({verb("data"), verb("train"), verb("eval"), verb("generate")},
-                      std::move(words));
-}
-
 struct PairsRun : ::testing::Test {
   const TempFolder folder;
 

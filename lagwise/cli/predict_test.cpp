@@ -17,10 +17,6 @@ using namespace lagwise::testing;
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-Outcome lagwise(std::vector<std::string> words) {
-  return run_captured({verb("train"), verb("predict"), verb("eval")}, std::move(words));
-}
-
 std::string recipe(const std::string& task, const std::string& path, int steps) {
   return "[model]\nlayers = 1\ndim = 16\nheads = 2\nencoding = \"none\"\n"
          "attention = \"linear\"\n[data]\ntask = \"" +

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lagwise/cli/program.h"
+#include "lagwise/cli/verbs.h"
 
 namespace lagwise::cli {
 
@@ -28,6 +29,17 @@ inline Outcome run_captured(const std::vector<AddVerb>& verbs,
   const int code = run_program(verbs, std::move(words));
   const std::string err = ::testing::internal::GetCapturedStderr();
   return {code, ::testing::internal::GetCapturedStdout(), err};
+}
+
+/// The same with one verb, the first word: lagwise({"list", "attentions"}).
+inline Outcome lagwise(const std::vector<std::string>& words) {
+  return run_captured({verb(words.at(0))}, words);
+}
+
+/// `lagwise compare` with these flags.
+inline Outcome compare(std::vector<std::string> flags) {
+  flags.insert(flags.begin(), "compare");
+  return lagwise(flags);
 }
 
 /// That a command failed as it should: with this code, one line on stderr that has `part`

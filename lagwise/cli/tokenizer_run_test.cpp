@@ -17,12 +17,6 @@ using namespace lagwise::testing;
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-Outcome lagwise(std::vector<std::string> words) {
-  return run_captured(
-      {verb("data"), verb("train"), verb("eval"), verb("generate"), verb("export")},
-      std::move(words));
-}
-
 struct TokenizerRun : ::testing::Test {
   const TempFolder folder;
 

@@ -139,7 +139,7 @@ TEST(ExactKernel, TakesLengthsAroundItsTiles) {
     for (const int64_t m : {int64_t{1}, int64_t{16}, kExactKeys - 1, kExactKeys,
                             kExactKeys + 1, 2 * kExactKeys + 16})
       for (const Sight& sight : sights) {
-        ExactCase c{.n = n, .m = m, .d = 16, .e = 8, .sight = sight};
+        ExactCase c{.n = n, .m = m, .d = 5, .e = 3, .sight = sight};
         c.bias = c.keys = c.values = c.key_bias = true;
         expect_truth<double>(c);
       }

@@ -21,10 +21,10 @@ void for_each_cross(const Act& act) {
     }
 }
 
-const Draw kDraw = {.seed = 4};
+const Draw kCrossDraw = {.seed = 4};
 
-Batch pair_of(const at::Tensor& tokens, const at::Tensor& source,
-              const at::Tensor& source_lengths = {}) {
+Batch over_source(const at::Tensor& tokens, const at::Tensor& source,
+                  const at::Tensor& source_lengths = {}) {
   Batch batch = batch_of(tokens);
   batch.source = source, batch.source_lengths = source_lengths;
   return batch;
@@ -36,11 +36,12 @@ TEST(EncoderDecoder, TakesSourcesOfDifferentLengths) {
     const at::Tensor tokens = random_tokens(2, 6, 11),
                      source = random_tokens(2, 6, 11, 2);
     const at::Tensor got =
-        model.logits(pair_of(tokens, source, whole({6, 3})), kDraw).detach();
+        model.logits(over_source(tokens, source, whole({6, 3})), kCrossDraw).detach();
     for (int64_t b = 0; b < 2; ++b) {
       const at::Tensor heard = source.narrow(0, b, 1).narrow(1, 0, b ? 3 : 6);
       expect_same(got.narrow(0, b, 1),
-                  model.logits(pair_of(tokens.narrow(0, b, 1), heard), kDraw).detach());
+                  model.logits(over_source(tokens.narrow(0, b, 1), heard), kCrossDraw)
+                      .detach());
     }
   });
 }
@@ -49,9 +50,9 @@ TEST(EncoderDecoder, DecodesPromptsOfDifferentLengths) {
   for_each_cross([](Model& model) {
     const at::Tensor tokens = random_tokens(2, 7, 11),
                      source = random_tokens(2, 5, 11, 2);
-    const Batch both = pair_of(tokens, source, whole({3, 5}));
-    const at::Tensor want = model.logits(both, kDraw).detach();
-    const auto state = model.start(2, kDraw, &both);
+    const Batch both = over_source(tokens, source, whole({3, 5}));
+    const at::Tensor want = model.logits(both, kCrossDraw).detach();
+    const auto state = model.start(2, kCrossDraw, &both);
     const at::Tensor first =
         model.extend(*state, tokens.narrow(1, 0, 4), whole({2, 4}));
     expect_same(first[0], want[0][1]);
@@ -77,9 +78,9 @@ TEST(EncoderDecoder, DecodesFarBeyondAShortSource) {
       const auto model = make_model(config);
       const int64_t n = 300;
       const at::Tensor tokens = random_tokens(1, n, 11);
-      const Batch both = pair_of(tokens, random_tokens(1, 3, 11, 2));
-      const at::Tensor want = model->logits(both, kDraw).detach();
-      const auto state = model->start(1, kDraw, &both);
+      const Batch both = over_source(tokens, random_tokens(1, 3, 11, 2));
+      const at::Tensor want = model->logits(both, kCrossDraw).detach();
+      const auto state = model->start(1, kCrossDraw, &both);
       for (int64_t i = 0; i < n; ++i) {
         const at::Tensor got = model->extend(*state, tokens.narrow(1, i, 1));
         if (i % 23 == 0 || i == n - 1) expect_same(got[0], want[0][i]);
@@ -91,9 +92,9 @@ TEST(EncoderDecoder, ListensToItsSource) {
   for_each_cross([](Model& model) {
     const at::Tensor tokens = random_tokens(1, 6, 11);
     const at::Tensor a =
-        model.logits(pair_of(tokens, random_tokens(1, 5, 11, 2)), kDraw);
+        model.logits(over_source(tokens, random_tokens(1, 5, 11, 2)), kCrossDraw);
     const at::Tensor b =
-        model.logits(pair_of(tokens, random_tokens(1, 5, 11, 3)), kDraw);
+        model.logits(over_source(tokens, random_tokens(1, 5, 11, 3)), kCrossDraw);
     EXPECT_GT((a - b).abs().max().item<double>(), 1e-3);
   });
 }
@@ -103,7 +104,7 @@ TEST(EncoderDecoder, HearsItsSourceOnceWithLinearAttention) {
     ModelConfig config = small_model("encoder_decoder", "none", kNormalised);
     config.cross_attention = attention;
     const auto model = make_model(config);
-    const Batch batch = pair_of({}, random_tokens(1, source, 11));
+    const Batch batch = over_source({}, random_tokens(1, source, 11));
     return model->start(1, {}, &batch)->bytes();
   };
   EXPECT_EQ(bytes(kNormalised, 4), bytes(kNormalised, 40));

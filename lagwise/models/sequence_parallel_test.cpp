@@ -23,7 +23,7 @@ using testing::message_of;
 using testing::random_tokens;
 using testing::small_model;
 
-const Draw kDraw = {.seed = 2, .step = 4};
+const Draw kSharedDraw = {.seed = 2, .step = 4};
 
 std::shared_ptr<Model> training_model(ModelConfig config,
                                       at::ScalarType type = at::kDouble) {
@@ -42,7 +42,7 @@ struct Trained {
 };
 
 Trained trained(Model& model, const Batch& batch) {
-  const Loss loss = model.loss(batch, kDraw);
+  const Loss loss = model.loss(batch, kSharedDraw);
   const std::vector<Tensor> parameters = model.parameters();
   Trained found{loss.sum.detach(),
                 torch::autograd::grad({loss.sum}, parameters, {}, false, false, true),
@@ -180,7 +180,7 @@ TEST(SequenceParallelModel, RowsInBf16AgreeToTheirRounding) {
     const Batch batch = text(23);
     const auto rounded = [&](const Batch& part) {
       const ops::WithPrecision bf16(ops::Precision::bf16);
-      return model->loss(part, kDraw).sum;
+      return model->loss(part, kSharedDraw).sum;
     };
     const double want = rounded(batch).item<double>();
     std::vector<double> got(3);
@@ -237,7 +237,7 @@ TEST(SequenceParallelModel, NamesRowsThatDoNotFollowEachOther) {
   const auto model = training_model(small_model("decoder_lm", "none", "exact"));
   EXPECT_EQ(message_of([&] {
               run_together(2, [&](const ThreadPeers& peers) {
-                model->loss(shard(text(9), {0, 4}, peers), kDraw);
+                model->loss(shard(text(9), {0, 4}, peers), kSharedDraw);
               });
             }),
             "expected the rows of rank 1 to begin at position 4, got 0");

@@ -7,7 +7,7 @@ namespace {
 using ::testing::HasSubstr;
 using namespace lagwise::testing;
 
-const char* const kSmall = "moving:train=12,valid=2,test=3,frames=3,patch=7";
+const char* const kSmallMoving = "moving:train=12,valid=2,test=3,frames=3,patch=7";
 
 ModelConfig shape_of(const std::string& task) {
   ModelConfig config;
@@ -16,7 +16,7 @@ ModelConfig shape_of(const std::string& task) {
 }
 
 TEST(MovingTask, KeepsThePromisesOfTasks) {
-  expect_task_keeps_its_promises({.task = kSmall});
+  expect_task_keeps_its_promises({.task = kSmallMoving});
 }
 
 TEST(MovingTask, ShapesAGridOfThreeAxes) {
@@ -26,8 +26,8 @@ TEST(MovingTask, ShapesAGridOfThreeAxes) {
   EXPECT_EQ(usual.grid, (std::vector<int64_t>{8, 7, 7}));
   EXPECT_EQ(usual.patch, 16);
   EXPECT_EQ(usual.length, 8 * 7 * 7);
-  EXPECT_EQ(shape_of(kSmall).grid, (std::vector<int64_t>{3, 4, 4}));
-  const auto task = make_task({.task = kSmall, .length = 5});
+  EXPECT_EQ(shape_of(kSmallMoving).grid, (std::vector<int64_t>{3, 4, 4}));
+  const auto task = make_task({.task = kSmallMoving, .length = 5});
   EXPECT_EQ(task->size("train"), 12);
   EXPECT_EQ(task->eval_batch("test", 0, 3).tokens.sizes(),
             at::IntArrayRef({3, 3 * 28 * 28}));  // never cut
@@ -38,22 +38,22 @@ TEST(MovingTask, MovesPictures) {
   const TempFolder folder;
   put_digits(folder / "mnist", "train", 30, true);
   put_digits(folder / "mnist", "t10k", 3, true);
-  const auto drawn = make_task({.task = kSmall}),
-             moved = make_task({.task = kSmall, .path = folder / "mnist"});
+  const auto drawn = make_task({.task = kSmallMoving}),
+             moved = make_task({.task = kSmallMoving, .path = folder / "mnist"});
   EXPECT_NE(drawn->hash(), moved->hash());
-  expect_task_keeps_its_promises({.task = kSmall, .path = folder / "mnist"});
+  expect_task_keeps_its_promises({.task = kSmallMoving, .path = folder / "mnist"});
 }
 
 /// A small model on the clips, with room for three axes in its heads.
 ModelConfig seen_by(const std::string& encoding, const std::string& geometry = "auto") {
-  ModelConfig config = shape_of(kSmall);
+  ModelConfig config = shape_of(kSmallMoving);
   config.layers = 1, config.dim = 24, config.heads = 2;
   config.encoding = encoding, config.geometry = geometry;
   return config;
 }
 
 TEST(MovingTask, IsSeenOnThreeAxesByEncodingsThatTakeThem) {
-  const Batch batch = make_task({.task = kSmall})->train_batch(0, 0, 4);
+  const Batch batch = make_task({.task = kSmallMoving})->train_batch(0, 0, 4);
   for (const char* const encoding :
        {"rope:layout=half", "lrpe", "conv_spe:kernel=3x3x3,realizations=4", "none"}) {
     SCOPED_TRACE(encoding);

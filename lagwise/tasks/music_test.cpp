@@ -6,6 +6,7 @@
 #include "lagwise/data/music/music_corpus.h"
 #include "lagwise/data/testing_files.h"
 #include "lagwise/tasks/task.h"
+#include "lagwise/tasks/testing_tasks.h"
 
 namespace lagwise {
 namespace {
@@ -16,11 +17,6 @@ using ::testing::HasSubstr;
 std::unique_ptr<Task> music(const std::string& options, int64_t length = 32,
                             const std::string& path = "", uint64_t seed = 0) {
   return make_task({"music:styles=2,songs=10" + options, path, length, seed});
-}
-
-std::vector<int64_t> row_of(const at::Tensor& x, int64_t row) {
-  const at::Tensor one = x[row].contiguous();
-  return {one.data_ptr<int64_t>(), one.data_ptr<int64_t>() + one.numel()};
 }
 
 bool same(const Batch& a, const Batch& b) {
@@ -51,7 +47,8 @@ TEST(MusicTask, TrainsOnFunctionsOfStepAndRow) {
   EXPECT_FALSE(same(batch, task->train_batch(8, 0, 4)));
   EXPECT_FALSE(same(batch, task->train_batch(7, 1, 4)));
   EXPECT_FALSE(same(batch, music(",transpose=3", 32, "", 1)->train_batch(7, 0, 4)));
-  EXPECT_EQ(row_of(task->train_batch(7, 0, 9).tokens, 3), row_of(batch.tokens, 3));
+  EXPECT_EQ(row_of(task->train_batch(7, 0, 9).tokens, {}, 3),
+            row_of(batch.tokens, {}, 3));
   EXPECT_TRUE(batch.tokens.slice(1, 1).equal(batch.targets.slice(1, 0, 31)));
 }
 
@@ -75,12 +72,12 @@ TEST(MusicTask, CropsBeginWithABar) {
         legal.insert({piece.begin() + bar, piece.begin() + bar + 32});
   const Batch batch = task->train_batch(0, 0, 64);
   for (int64_t row = 0; row < 64; ++row)
-    EXPECT_TRUE(legal.contains(row_of(batch.tokens, row))) << row;
+    EXPECT_TRUE(legal.contains(row_of(batch.tokens, {}, row))) << row;
   // And without, elsewhere too.
   const Batch anywhere = music(",bars=false")->train_batch(0, 0, 64);
   int64_t within = 0;
   for (int64_t row = 0; row < 64; ++row)
-    within += legal.contains(row_of(anywhere.tokens, row));
+    within += legal.contains(row_of(anywhere.tokens, {}, row));
   EXPECT_LT(within, 32);
 }
 
@@ -91,7 +88,7 @@ TEST(MusicTask, TransposesTrainingAlone) {
                    b = moved->train_batch(3, 0, 32).tokens;
   std::set<int64_t> shifts;
   for (int64_t row = 0; row < 32; ++row) {
-    std::vector<int64_t> from = row_of(a, row), to = row_of(b, row);
+    std::vector<int64_t> from = row_of(a, {}, row), to = row_of(b, {}, row);
     const at::Tensor gap = (b[row] - a[row]).unsqueeze(0);
     for (int64_t i = 0; i < gap.numel(); ++i) {
       const int64_t by = gap[0][i].item<int64_t>();
@@ -116,8 +113,8 @@ TEST(MusicTask, WindowsStayWithinPiecesAndDoNotOverlap) {
   EXPECT_FALSE(batch.lengths.defined());
   for (int64_t i = 0; i < count; ++i) {
     const auto at = pieces[0].begin() + 100 * i;
-    EXPECT_EQ(row_of(batch.tokens, i), std::vector<int64_t>(at, at + 100));
-    EXPECT_EQ(row_of(batch.targets, i), std::vector<int64_t>(at + 1, at + 101));
+    EXPECT_EQ(row_of(batch.tokens, {}, i), std::vector<int64_t>(at, at + 100));
+    EXPECT_EQ(row_of(batch.targets, {}, i), std::vector<int64_t>(at + 1, at + 101));
   }
   EXPECT_THROW(task->eval_batch("valid", 0, count + 1), std::invalid_argument);
   EXPECT_THROW(task->size("vlaid", 0), std::invalid_argument);
@@ -138,9 +135,9 @@ TEST(MusicTask, PadsAShortPieceOnlyAtTheTrainingLength) {
   data::write_music_set(folder / "set", corpus);
   const auto task = make_task({"music", folder / "set", 8, 0});
   const Batch train = task->train_batch(0, 0, 2);
-  EXPECT_EQ(row_of(train.targets, 0), (std::vector<int64_t>{1, 2, 3}));
+  EXPECT_EQ(row_of(train.targets, {}, 0), (std::vector<int64_t>{1, 2, 3}));
   ASSERT_EQ(task->size("valid", 0), 1);
-  EXPECT_EQ(row_of(task->eval_batch("valid", 0, 1).targets, 0),
+  EXPECT_EQ(row_of(task->eval_batch("valid", 0, 1).targets, {}, 0),
             (std::vector<int64_t>{5, 6}));
   EXPECT_EQ(task->size("valid", 16), 0);
   EXPECT_EQ(task->hash(), corpus.hash());
@@ -215,7 +212,7 @@ TEST(MusicTask, ReadsAFolderOfMidiFiles) {
   ModelConfig config;
   task->shape(config);
   EXPECT_EQ(config.vocabulary, 332);
-  EXPECT_EQ(task->decode(row_of(task->train_batch(0, 0, 1).tokens, 0)).substr(0, 8),
+  EXPECT_EQ(task->decode(row_of(task->train_batch(0, 0, 1).tokens, {}, 0)).substr(0, 8),
             "Bar_None");
   EXPECT_TRUE(has_examples(*task, "valid"));
   std::filesystem::remove_all(folder / "valid");  // nothing to judge by will do

@@ -8,14 +8,14 @@ namespace {
 using ::testing::HasSubstr;
 using namespace lagwise::testing;
 
-const char* const kSmall = "pathfinder:train=12,valid=2,test=3,contour=6";
+const char* const kSmallPathfinder = "pathfinder:train=12,valid=2,test=3,contour=6";
 
 TEST(PathfinderTask, KeepsThePromisesOfTasks) {
-  expect_task_keeps_its_promises({.task = kSmall});
+  expect_task_keeps_its_promises({.task = kSmallPathfinder});
 }
 
 TEST(PathfinderTask, MakesImagesOfTheArenasSize) {
-  const auto task = make_task({.task = kSmall});
+  const auto task = make_task({.task = kSmallPathfinder});
   EXPECT_EQ(task->size("train"), 12);
   EXPECT_EQ(task->size("test"), 3);
   ModelConfig shape;
@@ -28,13 +28,13 @@ TEST(PathfinderTask, MakesImagesOfTheArenasSize) {
 }
 
 TEST(PathfinderTask, CanReadSquares) {
-  const auto task = make_task({.task = std::string(kSmall) + ",patch=4"});
+  const auto task = make_task({.task = std::string(kSmallPathfinder) + ",patch=4"});
   ModelConfig shape;
   task->shape(shape);
   EXPECT_EQ(shape.grid, (std::vector<int64_t>{8, 8}));
   EXPECT_EQ(shape.patch, 16);
   EXPECT_EQ(task->eval_batch("train", 0, 3).tokens.sizes(), at::IntArrayRef({3, 1024}));
-  expect_task_keeps_its_promises({.task = std::string(kSmall) + ",patch=4"});
+  expect_task_keeps_its_promises({.task = std::string(kSmallPathfinder) + ",patch=4"});
 }
 
 TEST(PathfinderTask, ReadsTheArenasFolderAndPreparedSets) {

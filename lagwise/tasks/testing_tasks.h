@@ -19,7 +19,8 @@ namespace lagwise::testing {
 inline std::vector<int64_t> row_of(const at::Tensor& tokens, const at::Tensor& lengths,
                                    int64_t i) {
   const int64_t many = lengths.defined() ? lengths[i].item<int64_t>() : tokens.size(1);
-  const int64_t* first = tokens.contiguous().data_ptr<int64_t>() + i * tokens.size(1);
+  const at::Tensor dense = tokens.contiguous();
+  const int64_t* first = dense.data_ptr<int64_t>() + i * tokens.size(1);
   return {first, first + many};
 }
 

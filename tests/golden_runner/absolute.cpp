@@ -24,7 +24,7 @@ void sinusoidal(Run& run) {
   }
 }
 
-const RegisterHandler row({"sinusoidal", "absolute", sinusoidal});
+const RegisterHandler absolute_row({"sinusoidal", "absolute", sinusoidal});
 
 }  // namespace
 }  // namespace lagwise::golden

@@ -107,7 +107,7 @@ void transformer_xl(Run& run) {
   finish(run, one, got);
 }
 
-const RegisterHandler rows[] = {
+const RegisterHandler exact_rows[] = {
     RegisterHandler({"Shaw 2018", "exact", shaw}),
     RegisterHandler({"Huang 2018 skew", "exact", huang}),
     RegisterHandler(

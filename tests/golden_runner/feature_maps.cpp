@@ -39,7 +39,7 @@ void pointwise(Run& run) {
   }
 }
 
-const RegisterHandler row({"feature maps", "feature maps", pointwise});
+const RegisterHandler feature_maps_row({"feature maps", "feature maps", pointwise});
 
 }  // namespace
 }  // namespace lagwise::golden

@@ -46,7 +46,7 @@ void forgetting(Run& run) {
   run.compare_gradients({{"out", out}});
 }
 
-const RegisterHandler rows[] = {
+const RegisterHandler gated_rows[] = {
     RegisterHandler({"gated_linear", "gated", gated}),
     RegisterHandler({"gated_delta", "gated", gated}),
     RegisterHandler({"forgetting_attention", "gated", forgetting}),

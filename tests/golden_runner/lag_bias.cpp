@@ -99,7 +99,7 @@ void kerple(Run& run) {
   run.compare_gradients({{"bias", got}});
 }
 
-const RegisterHandler rows[] = {
+const RegisterHandler lag_bias_rows[] = {
     RegisterHandler({"ALiBi", "lag bias", alibi}),
     RegisterHandler({"T5 bias", "lag bias", t5}),
     RegisterHandler({"KERPLE", "lag bias", kerple}),

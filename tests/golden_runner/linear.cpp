@@ -78,7 +78,7 @@ void lightning(Run& run) {
                             run.golden.param<int64_t>("layers")));
 }
 
-const RegisterHandler rows[] = {
+const RegisterHandler linear_rows[] = {
     RegisterHandler({"linear attention", "linear", normalised}),
     RegisterHandler({"RetNet", "linear", retention}),
     RegisterHandler({"lightning attention", "linear", lightning}),

@@ -161,7 +161,7 @@ void md_lrpe(Run& run) {
   if (golden.has("angles")) run.compare("angles", angles(run, one, unitary));
 }
 
-const RegisterHandler rows[] = {
+const RegisterHandler lrpe_rows[] = {
     RegisterHandler({"LRPE", "LRPE", lrpe}),
     RegisterHandler({"LRPE-d", "LRPE", lrpe_d}),
     RegisterHandler({"MD-LRPE", "LRPE", md_lrpe}),

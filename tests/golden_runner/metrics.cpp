@@ -117,7 +117,7 @@ void metrics(Run& run) {
   style(run);
 }
 
-const RegisterHandler row({"metrics", "metrics", metrics});
+const RegisterHandler metrics_row({"metrics", "metrics", metrics});
 
 }  // namespace
 }  // namespace lagwise::golden

@@ -171,7 +171,7 @@ void cosformer(Run& run) {
   run.compare_gradients({{"out", out}});
 }
 
-const RegisterHandler rows[] = {
+const RegisterHandler random_features_rows[] = {
     RegisterHandler({"FAVOR+", "FAVOR", favor_plus}),
     RegisterHandler({"FAVOR generalized", "FAVOR", favor_relu}),
     RegisterHandler({"FAVOR+ (both signs)", "FAVOR", favor_two_sided}),

@@ -128,7 +128,7 @@ void xpos(Run& run) {
   run.compare_gradients({{"scores", products}});
 }
 
-const RegisterHandler rows[] = {
+const RegisterHandler rope_rows[] = {
     RegisterHandler({"RoPE", "RoPE", rope}),
     RegisterHandler({"xPos", "RoPE", xpos}),
 };

@@ -157,7 +157,7 @@ void run_spe(Run& run, Spe (*make)(Run&, bool gated, bool orthogonal)) {
 void sine(Run& run) { run_spe(run, make_sine_spe); }
 void conv(Run& run) { run_spe(run, make_conv_spe); }
 
-const RegisterHandler rows[] = {
+const RegisterHandler spe_rows[] = {
     RegisterHandler({"SineSPE", "SPE", sine}),
     RegisterHandler({"ConvSPE", "SPE", conv}),
 };

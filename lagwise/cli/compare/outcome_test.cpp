@@ -16,11 +16,6 @@ using lagwise::testing::TempFolder;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Outcome compare(std::vector<std::string> words) {
-  words.insert(words.begin(), "compare");
-  return run_captured({verb("compare")}, std::move(words));
-}
-
 TEST(CompareOutcome, IsATableOfWhatRunsCost) {
   const TempFolder folder;
   put_run(folder / "a", recipe_of("none", 1), true, 2.5);

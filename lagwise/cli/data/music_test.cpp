@@ -15,10 +15,6 @@ namespace {
 using namespace lagwise::testing;
 using ::testing::HasSubstr;
 
-Outcome lagwise(std::vector<std::string> words) {
-  return run_captured({verb("data")}, std::move(words));
-}
-
 void put_song(const std::string& file, int64_t song) {
   put(file, data::smf_bytes(data::Grooves().song(song)));
 }
