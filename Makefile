@@ -120,11 +120,12 @@ format:  ## rewrite the sources in house format
 .PHONY: tidy
 tidy:  ## clang-tidy on the files changed since the last commit
 	@tools/setup build test tidy
-	@mkdir -p build
-	@cmake --preset tidy > build/tidy.log
-	@{ git diff --name-only --diff-filter=d HEAD -- '*.cpp'; \
-	   git ls-files --others --exclude-standard -- '*.cpp'; } | sort -u | \
-	   xargs -r clang-tidy-14 --quiet -p build/tidy
+	@tools/tidy
+
+.PHONY: tidy-all
+tidy-all:  ## clang-tidy on every source: two hours and more
+	@tools/setup build test tidy
+	@tools/tidy --all
 
 .PHONY: clean
 clean:  ## remove build/

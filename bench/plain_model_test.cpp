@@ -81,7 +81,9 @@ TEST(TrainCases, SayWhyABaselineWasNotRun) {
     EXPECT_EQ(row.baseline_ms, 0);
     EXPECT_GT(row.ours_ms, 0);
     EXPECT_GT(row.fraction, 0);
+#if !defined(__SANITIZE_ADDRESS__)  // which slows down what measures the peak
     EXPECT_LT(row.fraction, 1);
+#endif
   }
 }
 

@@ -32,6 +32,7 @@ void put(const std::filesystem::path& file, const std::string& text) {
 
 std::vector<std::string> names(const std::vector<RunRecord>& runs) {
   std::vector<std::string> all;
+  all.reserve(runs.size());
   for (const RunRecord& run : runs) all.push_back(run.name);
   return all;
 }

@@ -127,13 +127,13 @@ class Connections {
   int64_t bytes_sent() const { return sent_; }
   void wait_at_least(milliseconds time) { timeout_ = std::max(timeout_, time); }
 
-  Work send(at::Tensor x, int to) {
+  Work send(const at::Tensor& x, int to) {
     std::vector<at::Tensor> one = {x};
     sent_ += x.numel() * x.element_size();
     return guarded(to, [&] { return group_->send(one, to, kTag); });
   }
 
-  Work receive(at::Tensor x, int from) {
+  Work receive(const at::Tensor& x, int from) {
     std::vector<at::Tensor> one = {x};
     return guarded(from, [&] { return group_->recv(one, from, kTag); });
   }
@@ -294,6 +294,7 @@ class GlooPeers : public ProcessPeers {
 
   std::unique_ptr<ops::Peers> group(const std::vector<int>& members) const override {
     std::vector<int> ranks;
+    ranks.reserve(members.size());
     for (const int one : members) ranks.push_back(member(one));
     return std::make_unique<GlooPeers>(all_, ranks);
   }

@@ -51,7 +51,7 @@ class LetterBoxes {
 
  private:
   std::deque<at::Tensor>& box(int from, int to) {
-    return boxes_[static_cast<size_t>(from * size_ + to)];
+    return boxes_[static_cast<size_t>(int64_t{from} * size_ + to)];
   }
 
   int size_;
@@ -75,6 +75,7 @@ class ThreadPeers : public ops::Peers {
   at::Tensor gather(const at::Tensor& x) const override {
     for (int other = 0; other < size(); ++other) give(x, other);
     std::vector<at::Tensor> all;
+    all.reserve(static_cast<size_t>(size()));
     for (int other = 0; other < size(); ++other) all.push_back(receive(x, other));
     return at::stack(all);
   }
@@ -121,6 +122,7 @@ inline void run_together(int size, const std::function<void(const ThreadPeers&)>
   std::exception_ptr first;
   std::mutex first_mutex;
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<size_t>(size));
   for (int rank = 0; rank < size; ++rank)
     threads.emplace_back([&, rank] {
       try {

@@ -181,9 +181,9 @@ class Fade {
   // Where all channels share a factor (`by_row`: By::head, or gates), for the chunk that
   // was entered:
   bool by_row;
-  const T* since;  // [C]  from the given state to row a
-  const T* until;  // [C]  from row b to the last row
-  T whole;         // from the given state to the last row
+  const T* since = nullptr;  // [C]  from the given state to row a
+  const T* until = nullptr;  // [C]  from row b to the last row
+  T whole = 0;               // from the given state to the last row
 
   Fade(const Decay<T>& decay, Work<T>& w, int64_t chunk_ = kChunk)
       : chunk(chunk_),

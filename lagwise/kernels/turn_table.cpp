@@ -59,7 +59,7 @@ void fill_axis(MatView<const double> positions, int64_t axis, double scale,
     const double p = positions(i, axis);
     const bool whole = p == std::floor(p);
     const double start = whole ? kStride * std::floor(p / kStride) : p;
-    if (start != last) far = steps.large(start, begin, end), last = start;
+    if (!far || start != last) far = steps.large(start, begin, end), last = start;
     const double* const near =
         steps.small(whole ? static_cast<int64_t>(p - start) : 0, begin, end);
     T* const row = table.row(i);

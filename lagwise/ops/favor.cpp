@@ -157,7 +157,7 @@ void backward_op(const c10::OperatorHandle& op, Stack* stack) {
 /// Under torch's key Autograd, above both.
 void forward_autograd(const c10::OperatorHandle& op, Stack* stack) {
   FavorArguments x;
-  read_arguments(&*(stack->end() - op.schema().arguments().size()), x);
+  read_call(op, *stack, x);
   // Returning no gradient would look to a learner like a gradient of zero.
   TORCH_CHECK(!x.directions.requires_grad() || !at::GradMode::is_enabled(), kOp,
               ": expected directions that need no gradient, got ones that do; they "

@@ -120,7 +120,7 @@ void backward_op(const c10::OperatorHandle& op, Stack* stack) {
 /// Under torch's key Autograd, above both.
 void table_autograd(const c10::OperatorHandle& op, Stack* stack) {
   TableArguments x;
-  read_arguments(&*(stack->end() - op.schema().arguments().size()), x);
+  read_call(op, *stack, x);
   // Returning no gradient would look to a learner like a gradient of zero.
   TORCH_CHECK(!x.positions.requires_grad(), kOp,
               ": expected positions that need no gradient, got some that do");

@@ -118,7 +118,7 @@ TEST(Checkpoint, NoticesOneFlippedBitInAnyFile) {
     const size_t end = whole.size() - (whole.back() == '\n' ? 40 : 0);
     for (size_t at = 0; at < end; at += end / 60) {
       std::string flipped = whole;
-      flipped[at] ^= 1 << at % 8;
+      flipped[at] = static_cast<char>(flipped[at] ^ 1 << at % 8);
       put(file, flipped);
       const std::string message = data_error([&] { read_all(checkpoints, 40, other); });
       EXPECT_THAT(message, HasSubstr(file)) << at;

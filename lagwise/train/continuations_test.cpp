@@ -24,7 +24,7 @@ TEST(MusicAfter, KeepsPlacesInTheBar) {
   const auto scheme = data::make_token_scheme("groove");
   const std::vector<int32_t> ids = song(0);
   const data::Music whole = scheme->decode(ids), after = music_after(*scheme, ids, 200);
-  const int64_t bar = 4 * whole.ticks_per_beat;
+  const int64_t bar = int64_t{4} * whole.ticks_per_beat;
   EXPECT_GT(after.end, 0);
   EXPECT_EQ((whole.end - after.end) % bar, 0);
   EXPECT_LT(after.end, whole.end);

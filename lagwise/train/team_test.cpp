@@ -58,7 +58,8 @@ TEST(Team, SharesOutLeavesAndColumns) {
     batch.tokens = at::arange(16).view({1, 16});
     const Batch part = columns.part(batch, 1);
     EXPECT_EQ(part.start, 4 * peers.rank());
-    EXPECT_TRUE(at::equal(part.tokens, batch.tokens.narrow(1, 4 * peers.rank(), 4)));
+    EXPECT_TRUE(
+        at::equal(part.tokens, batch.tokens.narrow(1, int64_t{4} * peers.rank(), 4)));
   });
 }
 

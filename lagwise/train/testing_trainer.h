@@ -88,8 +88,7 @@ std::string message(const Act& act) {
 }
 
 inline std::string model_bytes(const std::string& folder, const std::string& step) {
-  const std::string bytes =
-      contents(folder + "/checkpoints/" + step + "/model.safetensors");
+  std::string bytes = contents(folder + "/checkpoints/" + step + "/model.safetensors");
   EXPECT_GT(bytes.size(), 1000u) << folder;
   return bytes;
 }

@@ -41,7 +41,7 @@ class HeaderReader {
       : file_(file), header_(header), data_(data) {}
 
   StoredTensor tensor(const std::string& name, const Json& entry) {
-    at_ = &name;
+    at_ = name;
     require(!name.empty(), "a name");
     require(entry.is_object() && entry.size() == 3 && entry.contains("dtype") &&
                 entry.contains("shape") && entry.contains("data_offsets"),
@@ -62,8 +62,7 @@ class HeaderReader {
   }
 
   std::map<std::string, std::string> metadata(const Json& entry) {
-    const std::string name = kMetadata;
-    at_ = &name;
+    at_ = kMetadata;
     require(entry.is_object(), "an object of strings");
     std::map<std::string, std::string> texts;
     for (const auto& [key, value] : entry.items()) {
@@ -78,7 +77,7 @@ class HeaderReader {
   void check_cover(const std::vector<StoredTensor>& tensors) {
     const uint8_t* next = data_.data();
     for (const StoredTensor& tensor : tensors) {
-      at_ = &tensor.name;
+      at_ = tensor.name;
       require(tensor.bytes.data() == next,
               "its data at offset " + std::to_string(next - data_.data()) +
                   ", where the data before it ends, got " +
@@ -96,7 +95,7 @@ class HeaderReader {
  private:
   void require(bool holds, const std::string& expected) const {
     if (holds) return;
-    const std::string quoted = Json(*at_).dump();
+    const std::string quoted = Json(at_).dump();
     const size_t found = text_of(header_).find(quoted);  // may be spelled with escapes
     const size_t place = kLengthBytes + (found == std::string_view::npos ? 0 : found);
     throw DataError(file_, static_cast<int64_t>(place),
@@ -144,7 +143,7 @@ class HeaderReader {
 
   const std::string& file_;
   Bytes header_, data_;
-  const std::string* at_ = nullptr;
+  std::string_view at_;
 };
 
 // The header as JSON, after the checks that need no understanding of it.

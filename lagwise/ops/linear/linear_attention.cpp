@@ -145,7 +145,7 @@ void backward_op(const c10::OperatorHandle& op, Stack* stack) {
 /// Under torch's key Autograd, above both.
 void forward_autograd(const c10::OperatorHandle& op, Stack* stack) {
   LinearArguments x;
-  read_arguments(&*(stack->end() - op.schema().arguments().size()), x);
+  read_call(op, *stack, x);
   TORCH_CHECK(!x.options.log_scale.defined() || !x.options.decay.defined() ||
                   !x.options.decay.requires_grad(),
               kOp,

@@ -2,7 +2,9 @@
 
 #include <ATen/Dispatch.h>
 #include <c10/util/Exception.h>
+#include <c10/util/StringUtil.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
@@ -17,13 +19,10 @@ namespace {
 template <size_t kCount>
 size_t choose(const char* op, const char* option, const std::string& value,
               const std::array<std::string_view, kCount>& legal) {
-  std::string list;
-  for (size_t i = 0; i < kCount; ++i) {
-    if (value == legal[i]) return i;
-    list += (i ? ", " : "") + std::string(legal[i]);
-  }
-  TORCH_CHECK(false, op, ": expected ", option, " one of ", list, ", got '", value,
-              "'");
+  const auto found = std::find(legal.begin(), legal.end(), value);
+  TORCH_CHECK(found != legal.end(), op, ": expected ", option, " one of ",
+              c10::Join(", ", legal), ", got '", value, "'");
+  return static_cast<size_t>(found - legal.begin());
 }
 
 void expect(const LinearCall& call, const char* name, const char* shape,

@@ -155,7 +155,7 @@ void count_writes(const LinearState& state) {
 
 void step_autograd(const c10::OperatorHandle& op, Stack* stack) {
   StepArguments x;
-  read_arguments(&*(stack->end() - op.schema().arguments().size()), x);
+  read_call(op, *stack, x);
   bool needs_gradient = false;
   each_argument(x, [&](auto& one) {
     if constexpr (std::is_same_v<decltype(one), Tensor&>)

@@ -79,7 +79,7 @@ FarRows::FarRows(const Tensor& bias, int64_t m) {
 
 Tensor far_sums(const FarRows& far, const Tensor& bias, const Tensor& q,
                 const Tensor& k, const Tensor& w) {
-  const Tensor sums = at::empty({w.size(0), far.rows.numel()}, q.options());
+  Tensor sums = at::empty({w.size(0), far.rows.numel()}, q.options());
   for_each_block(far, bias, q, k, [&](const FarBlock& b) {
     sums.narrow(1, b.begin, b.count).copy_(at::matmul(w, b.weights.t()));
   });

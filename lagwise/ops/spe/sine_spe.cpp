@@ -88,7 +88,7 @@ void backward_op(const c10::OperatorHandle& op, Stack* stack) {
 /// Under torch's key Autograd, above both.
 void forward_autograd(const c10::OperatorHandle& op, Stack* stack) {
   SineArguments x;
-  read_arguments(&*(stack->end() - op.schema().arguments().size()), x);
+  read_call(op, *stack, x);
   // No gradient would look to a learner like a gradient of zero.
   for (const Tensor& y : {x.mixing.z, x.mixing.gate, x.q_at, x.k_at})
     TORCH_CHECK(!y.defined() || !y.requires_grad(), kOp,

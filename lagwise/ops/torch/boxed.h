@@ -60,6 +60,12 @@ void write_arguments(Arguments from, Stack& to) {
   each_argument(from, [&](auto& x) { to.push_back(written(x)); });
 }
 
+/// Reads the arguments of an operator and leaves them on top of the stack.
+template <class Arguments>
+void read_call(const c10::OperatorHandle& op, const Stack& stack, Arguments& to) {
+  read_arguments(stack.data() + stack.size() - op.schema().arguments().size(), to);
+}
+
 /// Takes the arguments of an operator off the top of the stack.
 inline Stack take_arguments(const c10::OperatorHandle& op, Stack& stack) {
   const auto count = static_cast<std::ptrdiff_t>(op.schema().arguments().size());

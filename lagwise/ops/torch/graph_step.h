@@ -25,7 +25,7 @@ struct GraphStepFunction : torch::autograd::Function<GraphStepFunction> {
   using Context = torch::autograd::AutogradContext;
 
   static Variables forward(Context* ctx, at::TensorList inputs, Variables results,
-                           const std::string& name, BackwardStep backward) {
+                           const std::string& name, const BackwardStep& backward) {
     ctx->saved_data["inputs"] = static_cast<int64_t>(inputs.size());
     ctx->saved_data["name"] = name;
     ctx->saved_data["backward"] =
@@ -54,9 +54,9 @@ struct GraphStepFunction : torch::autograd::Function<GraphStepFunction> {
 inline std::vector<at::Tensor> graph_step(const char* name,
                                           const std::vector<at::Tensor>& inputs,
                                           std::vector<at::Tensor> results,
-                                          BackwardStep backward) {
+                                          const BackwardStep& backward) {
   return GraphStepFunction::apply(at::TensorList(inputs), std::move(results),
-                                  std::string(name), std::move(backward));
+                                  std::string(name), backward);
 }
 
 }  // namespace lagwise::ops
