@@ -29,6 +29,8 @@ if(LAGWISE_PYTHON)
   endforeach()
 endif()
 find_package(Torch REQUIRED)
+# Some of its classes are a field longer without NDEBUG, and libtorch was compiled with it.
+target_compile_definitions(torch INTERFACE $<$<CONFIG:Debug>:NDEBUG>)
 if(TARGET caffe2::mkl)  # MKL's folders on the machine that built the wheel
   set_target_properties(caffe2::mkl PROPERTIES INTERFACE_LINK_DIRECTORIES "")
 endif()

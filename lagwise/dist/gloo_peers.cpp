@@ -2,7 +2,7 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <glog/logging.h>
+#include <c10/util/Logging.h>  // says whether torch was built with glog
 
 #include <algorithm>
 #include <atomic>
@@ -325,7 +325,11 @@ bool has_gloo() { return true; }
 
 std::unique_ptr<ProcessPeers> meet(const World& world, milliseconds timeout) {
   // torch would print what we throw, and nothing below the program prints.
+#if defined(C10_USE_GLOG)
   FLAGS_minloglevel = google::GLOG_FATAL;
+#else
+  FLAGS_caffe2_log_level = c10::GLOG_FATAL;
+#endif
   std::vector<int> everybody(size_t(world.size));
   std::iota(everybody.begin(), everybody.end(), 0);
   return std::make_unique<GlooPeers>(std::make_shared<Connections>(world, timeout),

@@ -197,7 +197,7 @@ class LinearMixer : public Mixer {
       return heard;
     }
     const Joined x = join({k.narrow(2, 0, 0), k, v}, pass);
-    heard->state = attention_.attend(x.inputs, {}).state;
+    heard->state = attention_.attend(x.inputs, ops::LinearState()).state;
     return heard;
   }
 

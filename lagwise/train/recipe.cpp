@@ -73,7 +73,8 @@ Recipe parse_recipe(const std::string& name, const std::string& text,
     const std::string where = "--set " + word;
     const size_t equals = word.find('=');
     if (equals == std::string::npos) refuse(where, "expected key=value");
-    const RecipeField& field = field_of(where, word.substr(0, equals));
+    const std::string name_of_field = word.substr(0, equals);
+    const RecipeField& field = field_of(where, name_of_field);
     const std::string value = word.substr(equals + 1);
     if (!field.set_text(recipe, value)) refuse_value(where, field, "'" + value + "'");
   }

@@ -1,11 +1,12 @@
 #pragma once
 
-#include <torch/csrc/api/include/torch/version.h>
+#include <c10/util/intrusive_ptr.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/saved_variable.h>
 
 #include <memory>
+#include <type_traits>
 
 namespace lagwise::ops {
 
@@ -15,24 +16,30 @@ namespace lagwise::ops {
 /// torch.func wraps tensors once for each level of differentiation and calls the Autograd
 /// kernel of an operator for each level in turn. That is right for a node whose kernel
 /// only hands its operands on to operators below autograd; torch's own operators are such.
-#if TORCH_VERSION_MAJOR >= 2
+///
+/// Who counts the references to a node is a matter of torch's version: at first
+/// std::shared_ptr, by 2.13 the node itself.
+constexpr bool kNodesCountThemselves =
+    std::is_base_of_v<c10::intrusive_ptr_target, torch::autograd::Node>;
+
 template <class Node>
-using NodePointer = c10::intrusive_ptr<Node>;
+using NodePointer = std::conditional_t<kNodesCountThemselves, c10::intrusive_ptr<Node>,
+                                       std::shared_ptr<Node>>;
 
 template <class Node>
 NodePointer<Node> make_node() {
-  return c10::make_intrusive<Node>();
+  if constexpr (kNodesCountThemselves)
+    return c10::make_intrusive<Node>();
+  else  // torch's own function: a long graph is not deleted node within node
+    return NodePointer<Node>(new Node, [](auto* node) { deleteNode(node); });
 }
-inline auto pointer_to(torch::autograd::Node& node) { return node.getptr(); }
-#else
-template <class Node>
-using NodePointer = std::shared_ptr<Node>;
 
 template <class Node>
-NodePointer<Node> make_node() {
-  return NodePointer<Node>(new Node, torch::autograd::deleteNode);
+auto pointer_to(Node& node) {
+  if constexpr (kNodesCountThemselves)
+    return node.getptr();
+  else
+    return node.shared_from_this();
 }
-inline auto pointer_to(torch::autograd::Node& node) { return node.shared_from_this(); }
-#endif
 
 }  // namespace lagwise::ops
