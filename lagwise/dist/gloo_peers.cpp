@@ -105,6 +105,12 @@ int find_lost(const Store& store, int us, int other, int size) {
   return *suspect;
 }
 
+/// Later torch would listen by means of libuv, with which Debian's is not built.
+template <class Options>
+void without_libuv(Options& options) {
+  if constexpr (requires { options.useLibUV; }) options.useLibUV = false;
+}
+
 /// The connections of a process to all others.
 class Connections {
  public:
@@ -154,6 +160,7 @@ class Connections {
 
   void open_store() {
     c10d::TCPStoreOptions options;
+    without_libuv(options);
     options.port = static_cast<uint16_t>(world_.port);
     options.isServer = world_.rank == 0;
     options.waitWorkers = false;

@@ -60,7 +60,7 @@ struct SineWork {
     x = real.take(head.d * kTile);
     dx = real.take(head.d * kTile);
     sum = real.take(std::max<int64_t>(batch, 1) * panels * width * kTile);
-    code = real.take(16 * 16 * width);
+    code = real.take(int64_t{16} * 16 * width);
     packed = real.take(mix.z != nullptr ? panels * width * head.features() : 0);
     offset = real.take(kTile);
     frequency = wide.take(pairs);
@@ -137,7 +137,7 @@ HWY_NOINLINE void waves_at(const SineWork<T>& work, bool with_phase, double posi
   const hn::Repartition<uint64_t, decltype(wide)> bits;
   const auto top = hn::BitCast(wide, hn::Set(bits, ~uint64_t{0} << 29));
   const auto n = hn::Set(wide, position);
-  HWY_ALIGN T buffer[2 * HWY_MAX_BYTES / sizeof(double)];
+  HWY_ALIGN T buffer[size_t{2} * HWY_MAX_BYTES / sizeof(double)];
   for (int64_t i = 0; i < work.pairs; i += lanes) {
     const auto f = hn::LoadU(wide, work.frequency + i);
     const auto high = hn::And(f, top), turns = hn::Mul(high, n);

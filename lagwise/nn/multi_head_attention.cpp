@@ -26,7 +26,7 @@ void AttentionState::reorder(const at::Tensor& order) {
 }
 
 MultiHeadAttention::MultiHeadAttention(const AttentionConfig& config,
-                                       std::shared_ptr<Encoding> encoding,
+                                       const std::shared_ptr<Encoding>& encoding,
                                        Initial& initial)
     : heads_(config.heads) {
   const Layer layer{config.layer, config.layers,

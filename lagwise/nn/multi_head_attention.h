@@ -45,8 +45,8 @@ struct AttentionState : MixerState {
 ///             Where asked for: forget, write, q_conv, k_conv, v_conv, gate_proj.
 class MultiHeadAttention : public torch::nn::Module {
  public:
-  MultiHeadAttention(const AttentionConfig& config, std::shared_ptr<Encoding> encoding,
-                     Initial& initial);
+  MultiHeadAttention(const AttentionConfig& config,
+                     const std::shared_ptr<Encoding>& encoding, Initial& initial);
 
   /// Queries x [B, N, C] over rows y [B, M, C] -> [B, N, C]; self attention: x = y.
   /// Here and below x is normed first, if `norm` has a gain (and so is y, if it is x), and
