@@ -14,8 +14,6 @@ HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 /// x[0, width) = f (x + n y), f per column.
 template <class T>
 HWY_INLINE void fade_slope(T* HWY_RESTRICT x, const T* y, int64_t n, const T* f,

@@ -84,7 +84,7 @@ BUGS = [
     Bug("angles without the low part of the product", "kernels", TURNS,
         "return {c - lo * s, s + lo * c};", "return {c - 0 * lo * s, s};"),
     Bug("turns of 64 steps not renewed", "kernels", TURNS,
-        "if (start != last) far = steps.large(start, begin, end), last = start;",
+        "if (!far || start != last) far = steps.large(start, begin, end), last = start;",
         "if (far == nullptr) far = steps.large(start, begin, end), last = start;"),
     Bug("coordinates beyond the planes not copied", "kernels", ROTATE,
         "std::copy(from + 2 * planes, from + x.cols, to + 2 * planes);", ""),
