@@ -113,6 +113,7 @@ Asked asked_for(const CLI::App& program) {
 std::string nearest_option(const std::string& word,
                            const std::vector<std::string>& options) {
   std::vector<std::string> bare;
+  bare.reserve(options.size());
   for (const std::string& option : options) bare.push_back(option.substr(2));
   const size_t dashes = std::min(word.find_first_not_of('-'), word.size());
   const std::string found = nearest(word.substr(dashes), bare);

@@ -99,7 +99,7 @@ class TrackReader {
           {tick_, bytes[0], 1 << bytes[1], bytes[2], bytes[3]});
     } else if (type == 0x59) {
       require(bytes.size() == 2, "a key signature of two bytes");
-      const int sharps = static_cast<int8_t>(bytes[0]);
+      const int sharps = bytes[0] < 128 ? bytes[0] : bytes[0] - 256;
       require(std::abs(sharps) <= 7 && bytes[1] <= 1,
               "a key of up to seven accidentals");
       music_.key_signatures.push_back({tick_, sharps, bytes[1] == 1});
