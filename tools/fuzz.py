@@ -11,6 +11,9 @@ more than 2 GB. It is kept in build/fuzz/faults and its report in build/fuzz/log
 targets go on. Interesting inputs are kept in build/fuzz/found, from which the next run
 starts, beside the seeds in fuzz/corpus. An hour for every target is more than one sitting, and
 build/ does not last: --keep appends the account to fuzz/account.jsonl.
+
+The account also says how many edges (jumps between blocks of code) a target's inputs reach and
+how many of them the last run added: a target that adds none for long has little left to find.
 """
 
 import argparse
@@ -27,6 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "fuzz"
 ACCOUNT, KEPT = BUILD / "account.jsonl", ROOT / "fuzz" / "account.jsonl"
 EXECUTIONS = re.compile(r"stat::number_of_executed_units:\s*(\d+)")
+EDGES = re.compile(r"(?:INITED|DONE)\s+cov: (\d+)")  # when all known inputs are read; at the end
 
 
 def targets():
@@ -49,7 +53,8 @@ def is_fault(name, since):
 
 
 def sitting(name, seconds, log):
-    """One call of a target: how it ended, the seconds it computed, what it executed."""
+    """One call of a target: how it ended, the seconds it computed, what it executed, and the
+    edges reached when it began and when it ended."""
     with log.open("w") as out:
         process = subprocess.Popen(
             [BUILD / f"fuzz_{name}", f"-max_total_time={seconds}", "-print_final_stats=1",
@@ -58,9 +63,10 @@ def sitting(name, seconds, log):
             stdout=out, stderr=subprocess.STDOUT)
         _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    executed = EXECUTIONS.findall(log.read_text(errors="replace"))
+    text = log.read_text(errors="replace")
+    executed = EXECUTIONS.findall(text)
     return (process.returncode, usage.ru_utime + usage.ru_stime,
-            int(executed[-1]) if executed else 0)
+            int(executed[-1]) if executed else 0, [int(x) for x in EDGES.findall(text)])
 
 
 def run(name, seconds):
@@ -69,14 +75,16 @@ def run(name, seconds):
     for folder in ("found/" + name, "faults", "logs"):
         (BUILD / folder).mkdir(parents=True, exist_ok=True)
     log = BUILD / "logs" / f"{name}.log"
-    computed, executions, faults = 0.0, 0, 0
+    computed, executions, faults, edges = 0.0, 0, 0, []
     while computed < 0.98 * seconds and not faults:
         begun = time.time()
-        code, spent, executed = sitting(name, max(1, round(seconds - computed)), log)
-        computed, executions = computed + spent, executions + executed
+        code, spent, executed, reached = sitting(name, max(1, round(seconds - computed)), log)
+        computed, executions, edges = computed + spent, executions + executed, edges + reached
         faults = int(code != 0 and is_fault(name, begun))
     line = {"target": name, "seconds": round(computed), "executions": executions,
             "faults": faults}
+    if edges:
+        line |= {"edges": edges[-1], "new_edges": edges[-1] - edges[0]}
     with ACCOUNT.open("a") as account:
         account.write(json.dumps(line) + "\n")
     print(f"{name}: {executions} executions in {line['seconds']} s"
