@@ -123,7 +123,7 @@ tidy:  ## clang-tidy on the files changed since the last commit
 	@tools/tidy
 
 .PHONY: tidy-all
-tidy-all:  ## clang-tidy on every source: two hours and more
+tidy-all:  ## clang-tidy on every source: half an hour
 	@tools/setup build test tidy
 	@tools/tidy --all
 

@@ -22,7 +22,7 @@ TEST(MaterialisedSpe, EqualsTheDefinition) {
   const at::Tensor eps = at::randn({heads, dim, r}, wide);
   const auto [q_out, k_out] = materialised_spe(q, k, p, r, z, eps);
 
-  const auto at_ = [](const at::Tensor& x, std::initializer_list<int64_t> index) {
+  const auto element = [](const at::Tensor& x, std::initializer_list<int64_t> index) {
     at::Tensor y = x;
     for (const int64_t i : index) y = y[i];
     return y.item<double>();
@@ -34,26 +34,26 @@ TEST(MaterialisedSpe, EqualsTheDefinition) {
         for (int64_t j = 0; j < r; ++j) {
           double want_q = 0, want_k = 0;
           for (int64_t d = 0; d < dim; ++d) {
-            const double g = 1 / (1 + std::exp(-at_(p.gate, {h, d})));
+            const double g = 1 / (1 + std::exp(-element(p.gate, {h, d})));
             double code_q = 0, code_k = 0;
             for (int64_t s = 0; s < sines; ++s) {
-              const double f = 0.5 / (1 + std::exp(-at_(p.frequencies, {h, d, s})));
-              const double gain = std::log1p(std::exp(at_(p.gains, {h, d, s})));
+              const double f = 0.5 / (1 + std::exp(-element(p.frequencies, {h, d, s})));
+              const double gain = std::log1p(std::exp(element(p.gains, {h, d, s})));
               const double angle = 2 * std::numbers::pi * f * double(i);
-              const double turned = angle + at_(p.offsets, {h, d, s});
-              const double zc = at_(z, {0, h, d, 2 * s, j});
-              const double zs = at_(z, {0, h, d, 2 * s + 1, j});
+              const double turned = angle + element(p.offsets, {h, d, s});
+              const double zc = element(z, {0, h, d, 2 * s, j});
+              const double zs = element(z, {0, h, d, 2 * s + 1, j});
               code_q += gain * (std::cos(turned) * zc + std::sin(turned) * zs);
               code_k += gain * (std::cos(angle) * zc + std::sin(angle) * zs);
             }
             const double scale =
                 std::sqrt(1 - g) / std::sqrt(2.0 * double(sines)) / root;
-            const double still = std::sqrt(g) * at_(eps, {h, d, j}) / root;
-            want_q += at_(q, {b, h, i, d}) * (scale * code_q + still);
-            want_k += at_(k, {b, h, i, d}) * (scale * code_k + still);
+            const double still = std::sqrt(g) * element(eps, {h, d, j}) / root;
+            want_q += element(q, {b, h, i, d}) * (scale * code_q + still);
+            want_k += element(k, {b, h, i, d}) * (scale * code_k + still);
           }
-          EXPECT_NEAR(at_(q_out, {b, h, i, j}), want_q, 1e-12);
-          EXPECT_NEAR(at_(k_out, {b, h, i, j}), want_k, 1e-12);
+          EXPECT_NEAR(element(q_out, {b, h, i, j}), want_q, 1e-12);
+          EXPECT_NEAR(element(k_out, {b, h, i, j}), want_k, 1e-12);
         }
 }
 

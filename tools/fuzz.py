@@ -4,24 +4,30 @@
   tools/fuzz.py                      every target for a minute
   tools/fuzz.py --seconds 3600 smf   one of them for an hour
   tools/fuzz.py --table              what was run so far: seconds, executions, faults
-  tools/fuzz.py --keep               takes the account over into the repository
+  tools/fuzz.py --keep               takes account and inputs over into the repository
 
 A fault is an input that crashes a target, trips a sanitizer, takes more than 10 seconds or
 more than 2 GB. It is kept in build/fuzz/faults and its report in build/fuzz/logs; the other
 targets go on. Interesting inputs are kept in build/fuzz/found, from which the next run
 starts, beside the seeds in fuzz/corpus. An hour for every target is more than one sitting, and
-build/ does not last: --keep appends the account to fuzz/account.jsonl.
+build/ does not last: --keep appends the account to fuzz/account.jsonl and packs, of all inputs
+but the seeds, as many as reach what all of them reach into fuzz/found/TARGET.tar.xz. Whoever
+builds the targets unpacks them into build/fuzz/kept, so the next sitting goes on from there.
 
 The account also says how many edges (jumps between blocks of code) a target's inputs reach and
 how many of them the last run added: a target that adds none for long has little left to find.
 """
 
 import argparse
+import hashlib
+import io
 import json
 import os
 import re
 import subprocess
 import sys
+import tarfile
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -35,6 +41,12 @@ EDGES = re.compile(r"(?:INITED|DONE)\s+cov: (\d+)")  # when all known inputs are
 
 def targets():
     return sorted(path.stem for path in (ROOT / "fuzz").glob("*.cpp"))
+
+
+def inputs_of(name):
+    """The folders a target starts from; it writes what it finds into the first."""
+    folders = [BUILD / "found" / name, ROOT / "fuzz" / "corpus" / name, BUILD / "kept" / name]
+    return [folder for folder in folders if folder.is_dir()]
 
 
 def is_fault(name, since):
@@ -59,7 +71,7 @@ def sitting(name, seconds, log):
         process = subprocess.Popen(
             [BUILD / f"fuzz_{name}", f"-max_total_time={seconds}", "-print_final_stats=1",
              "-timeout=10", f"-artifact_prefix={BUILD}/faults/{name}-",
-             BUILD / "found" / name, ROOT / "fuzz" / "corpus" / name],
+             *inputs_of(name)],
             stdout=out, stderr=subprocess.STDOUT)
         _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -92,19 +104,42 @@ def run(name, seconds):
     return line
 
 
+def keep_inputs(name):
+    """Packs inputs of all sittings that together reach what all inputs reach. The archive of
+    the same inputs has the same bytes."""
+    seeds = {hashlib.sha1(path.read_bytes()).hexdigest()
+             for path in (ROOT / "fuzz" / "corpus" / name).iterdir()}
+    archive = ROOT / "fuzz" / "found" / f"{name}.tar.xz"
+    archive.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as few:
+        subprocess.run([BUILD / f"fuzz_{name}", "-merge=1", few, *inputs_of(name)],
+                       check=True, capture_output=True)
+        with tarfile.open(archive, "w:xz") as out:
+            for path in sorted(Path(few).iterdir()):
+                if path.name in seeds:
+                    continue
+                entry = tarfile.TarInfo(path.name)
+                entry.size = path.stat().st_size
+                out.addfile(entry, io.BytesIO(path.read_bytes()))
+
+
 def lines_of(path):
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def table(lines):
-    """The account as a table, one row for each target."""
+    """The account as a table, one row for each target: what all sittings came to, and the
+    edges reached and added in the last one that counted them."""
     rows = []
     for name in targets():
         own = [x for x in lines if x["target"] == name]
+        last = [x for x in own if "edges" in x][-1:]
         rows.append([name] + [sum(x[key] for x in own)
-                              for key in ("seconds", "executions", "faults")])
-    rows.append(["all"] + [sum(row[i] for row in rows) for i in (1, 2, 3)])
-    text = ["| target | seconds | executions | faults |", "|---|---|---|---|"]
+                              for key in ("seconds", "executions", "faults")]
+                    + [last[0][key] if last else "" for key in ("edges", "new_edges")])
+    rows.append(["all"] + [sum(row[i] for row in rows) for i in (1, 2, 3)] + ["", ""])
+    text = ["| target | seconds | executions | faults | edges | of these new |",
+            "|---|---|---|---|---|---|"]
     return "\n".join(text + ["| " + " | ".join(map(str, row)) + " |" for row in rows])
 
 
@@ -114,7 +149,8 @@ def main():
     parser.add_argument("--seconds", type=int, default=60, help="of computing, for each target")
     parser.add_argument("--jobs", type=int, default=1, help="targets at a time")
     parser.add_argument("--table", action="store_true", help="only print the account")
-    parser.add_argument("--keep", action="store_true", help="only keep the account, in fuzz/")
+    parser.add_argument("--keep", action="store_true",
+                        help="only keep the account and the inputs, in fuzz/")
     options = parser.parse_args()
     unknown = set(options.targets) - set(targets())
     if unknown:
@@ -124,6 +160,8 @@ def main():
         print(table(lines_of(KEPT) + lines_of(ACCOUNT)))
         return 0
     if options.keep:
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(keep_inputs, options.targets or targets()))
         with KEPT.open("a") as kept:
             kept.writelines(json.dumps(line) + "\n" for line in lines_of(ACCOUNT))
         ACCOUNT.unlink(missing_ok=True)

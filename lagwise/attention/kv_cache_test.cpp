@@ -103,7 +103,7 @@ TEST(KeyValueCache, RefusesWhatDoesNotFit) {
   const auto says = [](const std::string& said, const char* part) {
     EXPECT_NE(said.find(part), std::string::npos) << said;
   };
-  says(refusal([] { KeyValueCache(at::kLong); }),
+  says(refusal([] { KeyValueCache{at::kLong}; }),
        "Float, Double or BFloat16, got Long");
   says(refusal([&] { cache.keys(); }), "got none");
   cache.append(at::ones({1, 2, 3, 4}), at::ones({1, 2, 3, 5}));

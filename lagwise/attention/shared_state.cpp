@@ -321,7 +321,7 @@ LinearState state_of_all(const Peers& peers, const LinearState& own) {
     row = row * shrunk(own.m, largest).unsqueeze(2);
   }
   LinearState all = unpacked(ops::sum_over_ranks(peers, row), own.s, own.z);
-  all.m = largest;
+  all.m = std::move(largest);
   return all;
 }
 

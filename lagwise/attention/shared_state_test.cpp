@@ -302,7 +302,7 @@ TEST(SharedState, NothingAheadIsSeenEvenIfItIsInfinite) {
   x.v.slice(2, 8).fill_(NAN);
   Tensor first, second;
   run_together(3, [&](const ThreadPeers& peers) {
-    const int64_t from = 4 * peers.rank();
+    const int64_t from = int64_t{4} * peers.rank();
     const Problem part = x.part(from, from + 4);
     const Tensor out =
         linear_attention_together(peers, part.q, part.k, part.v, part.options).out;

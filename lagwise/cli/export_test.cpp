@@ -125,7 +125,7 @@ TEST_F(ExportedRun, GoesOnFromAStateAsIfItHadNotStopped) {
 TEST_F(ExportedRun, SaysWhatIsWrongInOneLine) {
   const auto refuses = [](std::vector<std::string> words, int code,
                           const std::string& text) {
-    const Outcome outcome = lagwise(std::move(words));
+    const Outcome outcome = lagwise(words);
     EXPECT_EQ(outcome.code, code) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr(text));
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1)

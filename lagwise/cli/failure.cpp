@@ -91,11 +91,11 @@ int report_failure(std::exception_ptr failure, bool trace, std::ostream& out) {
   try {
     std::rethrow_exception(failure);
   } catch (const std::exception& error) {
-    out << "lagwise: " << message(error) << std::endl;
+    out << "lagwise: " << message(error) << '\n' << std::flush;
     if (trace) write_trace(error, out);
     return exit_code(error);
   } catch (...) {
-    out << "lagwise: failed with something that is no std::exception" << std::endl;
+    out << "lagwise: failed with something that is no std::exception\n" << std::flush;
     return kOther;
   }
 }

@@ -40,7 +40,7 @@ std::string run_of(const std::vector<std::string>& words) {
     if (words[i].starts_with("--out=")) return words[i].substr(6);
     if (words[i] == "--set" || words[i] == "--timeout")
       ++i;
-    else if (!words[i].starts_with("-") && recipe.empty())
+    else if (!words[i].starts_with('-') && recipe.empty())
       recipe = words[i];
   }
   if (recipe.empty())

@@ -39,7 +39,7 @@ const std::vector<std::string>& all_cpu_features() {
 }
 
 int64_t kilobytes(std::string_view name) {
-  return std::atoll(field_of("/proc/meminfo", name).c_str()) * 1024;
+  return std::strtoll(field_of("/proc/meminfo", name).c_str(), nullptr, 10) * 1024;
 }
 
 std::vector<std::string> names_of(int64_t targets) {

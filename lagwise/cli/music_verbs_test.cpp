@@ -75,7 +75,7 @@ TEST_F(MusicRun, GoesOnFromBars) {
   data::write_smf(*folder_ / "bars.mid", data::Grooves().song(4));
   const auto written = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {"generate", run(), "--length", "30", "--json"});
-    return lagwise(std::move(more));
+    return lagwise(more);
   };
   const std::string song = *folder_ / "bars.mid";
   const Outcome two = written({"--prompt", song, "--prompt-bars", "2"});
@@ -172,7 +172,7 @@ TEST_F(MusicRun, IsJudgedByWhatFollowsBars) {
   const auto judged = [&](std::vector<std::string> more) {
     more.insert(more.begin(),
                 {"eval", run(), "--continuations", "2", "--length", "40"});
-    return lagwise(std::move(more));
+    return lagwise(more);
   };
   const Outcome outcome = judged({"--prompt-bars", "3", "--save", *folder_ / "bars"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;

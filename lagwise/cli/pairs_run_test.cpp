@@ -93,8 +93,8 @@ TEST_F(PairsRun, GoesByPiecesOfWordsToo) {
       run({"generate", folder / "run", "--source", "green", "--temperature", "0"}),
       "vert\n");
   EXPECT_THAT(run({"eval", folder / "run"}), HasSubstr("exact match 1\n"));
-  const std::string other = run({"data", "pairs", folder / "a.csv", "--tokenizer",
-                                 folder / "set/tokenizer.json", "--out", folder / "b"});
+  run({"data", "pairs", folder / "a.csv", "--tokenizer", folder / "set/tokenizer.json",
+       "--out", folder / "b"});
   EXPECT_EQ(contents(folder / "b/train.bin"), contents(folder / "set/train.bin"));
 }
 

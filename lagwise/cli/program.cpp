@@ -236,7 +236,7 @@ int flushed(int code) {
   const bool whole = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout;
   if (whole || code != kOk) return code;
   const std::string reason = errno != 0 ? std::strerror(errno) : "a write failed";
-  std::cerr << "lagwise: cannot write the output: " << reason << std::endl;
+  std::cerr << "lagwise: cannot write the output: " << reason << '\n' << std::flush;
   return kOther;
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <thread>
 
 namespace lagwise {
@@ -30,10 +31,10 @@ void ask_for_large_pages() {
   constexpr size_t kHeap = size_t{1} << 30, kPage = size_t{2} << 20;
   void* const space = std::malloc(kHeap);
   if (space == nullptr) return;
-  const auto begin = reinterpret_cast<uintptr_t>(space), end = begin + kHeap;
-  const uintptr_t first = (begin + kPage - 1) / kPage * kPage,
-                  last = end / kPage * kPage;
-  madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+  void* first_page = space;
+  size_t room = kHeap;
+  std::align(kPage, kPage, first_page, room);
+  madvise(first_page, room / kPage * kPage, MADV_HUGEPAGE);
   std::free(space);  // back to the heap, which keeps it
 }
 

@@ -49,7 +49,7 @@ class Registry {
       names.push_back(other);
       list += ", " + other;
     }
-    const std::string meant = did_you_mean(std::string(name), names);
+    const std::string meant = did_you_mean(name, names);
     throw std::invalid_argument("unknown " + kind_ + " '" + std::string(name) + "'" +
                                 (meant.empty() ? "; " : meant + " ") +
                                 "expected one of " + list);

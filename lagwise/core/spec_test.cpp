@@ -53,7 +53,8 @@ TEST(Spec, ReadsEveryTypeOfValue) {
 TEST(Spec, FallsBackWhereNothingIsGiven) {
   Spec spec("x:other=1");
   EXPECT_EQ(spec.take("text", "none"), "none");
-  EXPECT_EQ(spec.take("string", std::string("s")), "s");
+  const std::string usual = "s";
+  EXPECT_EQ(spec.take("string", usual), "s");
   EXPECT_EQ(spec.take("whole", int64_t{1} << 40), int64_t{1} << 40);
   EXPECT_EQ(spec.take("float", 0.5f), 0.5);
   EXPECT_TRUE(spec.take("flag", true));

@@ -62,7 +62,7 @@ void ask_for(milliseconds time, Ask ask) {
   std::thread([promise, ask = std::move(ask)] {
     try {
       ask();
-    } catch (...) {
+    } catch (...) {  // no answer
     }
     promise->set_value();
   }).detach();

@@ -13,6 +13,7 @@
 
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <thread>
 
 #include "lagwise/dist/lost_peer.h"
@@ -26,6 +27,7 @@ using ::testing::HasSubstr;
 
 int free_port() {
   const int file = socket(AF_INET, SOCK_STREAM, 0);
+  if (file < 0) throw std::runtime_error("no socket");
   sockaddr_in place = {};
   place.sin_family = AF_INET;
   place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

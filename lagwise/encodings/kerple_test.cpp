@@ -14,7 +14,7 @@ TEST(Kerple, PenalisesDistanceByItsKernel) {
     Layer layer = testing::double_layer(*kerple);
     {
       const c10::NoGradGuard constant;
-      at::Tensor r1 = layer["r1"], r2 = layer["r2"];
+      const at::Tensor &r1 = layer["r1"], &r2 = layer["r2"];
       r1[0].fill_(-3);  // clamped
       r2[1].fill_(0.001);
       if (power) r2[2].fill_(2.5);

@@ -87,11 +87,11 @@ TEST(Rope, GivesEachAxisOfAGridItsShareAndLeavesRowsWithoutAPlace) {
   const Tensor got = run("rope:layout=interleaved", x, x, at).q[0][0];
   EXPECT_TRUE(at::equal(got[0], x[0][0][0]));
   for (int64_t row = 1; row < 7; ++row) {
-    const int64_t cell = row - 1;
+    const int64_t line = (row - 1) / 3, column = (row - 1) % 3;
     const Tensor down =
-        by_definition(x[0][0][row].narrow(0, 0, 4), "interleaved", 4, double(cell / 3));
+        by_definition(x[0][0][row].narrow(0, 0, 4), "interleaved", 4, double(line));
     const Tensor across =
-        by_definition(x[0][0][row].narrow(0, 4, 4), "interleaved", 4, double(cell % 3));
+        by_definition(x[0][0][row].narrow(0, 4, 4), "interleaved", 4, double(column));
     EXPECT_TRUE(at::allclose(got[row], at::cat({down, across}), 1e-12));
   }
   at.grid = {2, 3, 1};

@@ -235,7 +235,7 @@ class SineSpe : public Encoding {
   }
 
   FormedWaves formed(const Layer& of, const Draw& draw) {
-    const Tensor raw = of["frequencies"];
+    const Tensor& raw = of["frequencies"];
     const Tensor gain = at::softplus(of["gains"].to(at::kDouble)) * strength();
     const Tensor noise = options_.noise == "gaussian"
                              ? noise_.code(draw, of.index, raw.scalar_type())

@@ -67,7 +67,7 @@ struct Turned {
   T* d_m;         // [C, C]  of diag(b) M
   T* turned_m;    // [C, C]  of M with the gates between, plus its transpose
   T* strength;    // [C]
-  double shares[kChunk * kChunk];  // what each pair b < a gives to the gates between
+  double shares[kChunk][kChunk];  // what each pair b < a gives to the gates between
 
   Turned(const Work<T>& work, Scratch<T>& scratch)
       : e(work.panels * work.width), chunk(rows_of_chunk(work.d)), both(2 * chunk) {
@@ -190,8 +190,8 @@ HWY_NOINLINE void through_pairs(const Fade<T>& fade, int64_t rows, const T* pair
     const T* const gates = fade.within(a);
     for (int64_t b = 0; b < a; ++b) {
       const T d_m = -c.strength[a] * c.d_m[a * stride + b];
-      c.shares[a * kChunk + b] = static_cast<double>(d_p[b] * w.scores[a * stride + b] +
-                                                     d_m * pairs[a * stride + b]);
+      c.shares[a][b] = static_cast<double>(d_p[b] * w.scores[a * stride + b] +
+                                           d_m * pairs[a * stride + b]);
       d_p[b] *= gates[b];
       c.turned_m[a * stride + b] = c.turned_m[b * stride + a] = gates[b] * d_m;
     }
@@ -214,14 +214,14 @@ HWY_NOINLINE void through_gates(const Fade<T>& fade, int64_t begin, int64_t rows
   for (int64_t b = 0; b < rows; ++b)
     writing[b] = static_cast<double>(fade.until[b]) *
                  row_dot(w, c, c.next, b, w.k + b * w.d_padded);
-  for (int64_t a = rows - 1; a >= 0; --a) {
+  for (int64_t a = rows; a-- > 0;) {
     const double strength = static_cast<double>(c.strength[a]);
     reading += static_cast<double>(fade.since[a]) *
                (row_dot(w, c, c.past, a, w.q + a * w.d_padded) -
                 strength * row_dot(w, c, c.past, c.chunk + a, w.k + a * w.d_padded));
     double sum = reading + states;
     for (int64_t b = 0; b < a; ++b) {
-      pairs[b] += c.shares[a * kChunk + b];
+      pairs[b] += c.shares[a][b];
       sum += pairs[b] + writing[b];
     }
     to.log_gate(begin + a, 0) = static_cast<T>(sum);

@@ -148,7 +148,7 @@ TEST(FewRows, WriteThePanelsTheyAreAskedForAlone) {
   const Weights w = weights(WeightType::f32, 64, 8);
   const std::vector<float> x = inputs(3, 8);
   for_each_simd_target([&] {
-    std::vector<float> y(3 * 64, 7.0f);
+    std::vector<float> y(size_t{3} * 64, 7.0f);
     few_rows(w.panels, 1, 2, {x.data(), 3, 8, 8}, {y.data(), 3, 64, 64});
     for (size_t i = 0; i < y.size(); ++i)
       EXPECT_EQ(y[i] == 7.0f, i % 64 < 16 || i % 64 >= 32) << i;

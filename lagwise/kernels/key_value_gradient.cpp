@@ -16,8 +16,6 @@ HWY_BEFORE_NAMESPACE();
 namespace lagwise::kernels::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 /// The scratch of both results: dv multiplies with the rows of R, dk with its columns.
 template <class T>
 struct Both {

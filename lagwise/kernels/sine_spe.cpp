@@ -230,7 +230,8 @@ class NextRows {
     constexpr int64_t kLine = 64 / sizeof(T);
     for (int64_t i = 0; i < 2 && row_ != end_; ++i) {
       hwy::Prefetch(row_ + col_);
-      if ((col_ += kLine) < cols_) continue;
+      col_ += kLine;
+      if (col_ < cols_) continue;
       col_ = 0;
       row_ += row_step_;
     }

@@ -45,7 +45,7 @@ bool is_exact(const std::string& attention) {
 }
 
 void make_double(const Parameters& parameters) {
-  for (auto [name, x] : parameters)
+  for (const auto& [name, x] : parameters)
     x.set_data(x.to(at::kDouble)), x.requires_grad_(true);
 }
 

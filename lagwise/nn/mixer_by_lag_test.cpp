@@ -37,7 +37,8 @@ struct Made {
       : encoding(make_encoding_for(attention, text, kShape)),
         layer{0, 1, encoding->layer(0, 1)} {
     for (const Parameters& some : {layer.own, encoding->shared()})
-      for (auto [name, x] : some) x.set_data(x.to(at::kDouble)), x.requires_grad_(true);
+      for (const auto& [name, x] : some)
+        x.set_data(x.to(at::kDouble)), x.requires_grad_(true);
     mixer = make_mixer(attention, {.shape = kShape, .causal = causal}, text, encoding,
                        layer);
   }
@@ -143,7 +144,8 @@ TEST(MixerByLag, SendsTheGradientsOfItsDefinition) {
                                : made.mixer->mix({inputs[0], inputs[1], inputs[2]},
                                                  made.pass(0, n, c.causal));
         for (const Parameters& some : {made.layer.own, made.encoding->shared()})
-          for (auto [name, x] : some) x.mutable_grad() = Tensor(), inputs.push_back(x);
+          for (const auto& [name, x] : some)
+            x.mutable_grad() = Tensor(), inputs.push_back(x);
         (out * g).sum().backward();
         std::vector<Tensor> found;
         for (const Tensor& x : inputs) found.push_back(x.grad().clone());

@@ -72,7 +72,7 @@ struct SharedLayer {
     Initial initial{4};
     layer = std::make_shared<MultiHeadAttention>(config, encoding, initial);
     layer->to(at::kDouble);
-    for (auto [name, x] : encoding->shared())
+    for (const auto& [name, x] : encoding->shared())
       x.set_data(x.to(at::kDouble)), x.requires_grad_(true);
     const at::NoGradGuard no_graph;
     at::manual_seed(8);
@@ -124,7 +124,7 @@ Outcome outcome(const SharedLayer& subject, const Tensor& rows, int64_t start,
     if (!gradients[i].defined()) gradients[i] = at::zeros_like(leaves[i]);
   Outcome found{out.detach(), gradients.back(), {}};
   gradients.pop_back();
-  found.parameters = gradients;
+  found.parameters = std::move(gradients);
   return found;
 }
 

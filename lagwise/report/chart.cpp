@@ -91,7 +91,7 @@ std::string terminal_chart(const Chart& chart, int columns, int rows) {
     text += (i ? ", " : "  ") + std::string(1, mark) + " " + chart.series[i].label;
   }
   if (chart.mark > 0 && !chart.mark_label.empty()) text += ", | " + chart.mark_label;
-  text += "\n";
+  text += '\n';
   for (int row = 0; row < rows; ++row) {
     const double y = up.at(double(rows - 1 - row) / (rows - 1));
     text += padded(row % 4 == 0 ? short_number(y) : "", 10) + " | " +

@@ -28,9 +28,9 @@ struct Scale {
     std::vector<double> ticks;
     if (logarithmic) {
       const double step = high / low > 1e3 ? 10 : 2;
-      const double first =
-          std::pow(step, std::ceil(std::log(low) / std::log(step) - 1e-9));
-      for (double x = first; x <= high * 1.0001; x *= step) ticks.push_back(x);
+      const auto lowest = std::lround(std::ceil(std::log(low) / std::log(step) - 1e-9));
+      for (long power = lowest; std::pow(step, power) <= high * 1.0001; ++power)
+        ticks.push_back(std::pow(step, power));
       return ticks;
     }
     for (int i = 0; i <= count; ++i) ticks.push_back(at(double(i) / count));

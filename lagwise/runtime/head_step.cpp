@@ -54,10 +54,10 @@ LayerKinds::LayerKinds(const Plan& plan, const OneTokenLayer& layer)
     : widths(widths_of(plan, layer)),
       gain(layer.memory.norm_gain.span().begin(), layer.memory.norm_gain.span().end()) {
   const OneTokenMap& of = layer.memory.map;
-  map = {*pointwise_kind(of.pointwise), of.offset};
+  map = {pointwise_kind(of.pointwise).value(), of.offset};
   if (gain.empty()) gain.assign(static_cast<size_t>(plan.value_columns()), 1.0f);
   if (of.random.empty()) return;
-  favor = {*random_kind(of.random), of.random_offset};
+  favor = {random_kind(of.random).value(), of.random_offset};
   const int64_t d = widths.mapped;
   direction_count = of.directions.size() / d;
   directions.resize(

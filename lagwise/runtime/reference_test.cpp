@@ -365,7 +365,7 @@ TEST(RuntimeReference, OfWavesThatAreFolded) {
   for (const bool gated : {false, true}) {
     Plan plan = waved_plan(gated);
     std::vector<int64_t> fold;
-    for (int64_t i = 0; i < 12 * (gated ? 5 : 4); ++i)
+    for (int64_t i = 0; i < (gated ? 60 : 48); ++i)
       fold.push_back((i % 3 == 0 ? -1 : 1) * (1 + 7 * i % 5));
     for (OneTokenLayer& layer : plan.one.layers) layer.place.fold = fold;
     expect_same(plan);

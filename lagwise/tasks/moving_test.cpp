@@ -30,7 +30,7 @@ TEST(MovingTask, ShapesAGridOfThreeAxes) {
   const auto task = make_task({.task = kSmallMoving, .length = 5});
   EXPECT_EQ(task->size("train"), 12);
   EXPECT_EQ(task->eval_batch("test", 0, 3).tokens.sizes(),
-            at::IntArrayRef({3, 3 * 28 * 28}));  // never cut
+            at::IntArrayRef({3, int64_t{3} * 28 * 28}));  // never cut
   EXPECT_EQ(task->class_names()[2], "down");
 }
 

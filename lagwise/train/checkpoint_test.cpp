@@ -70,7 +70,7 @@ TEST(Checkpoint, BringsBackEveryBitOfARun) {
   EXPECT_EQ(state.files.size(), 2u);
   state.files = {};
   EXPECT_EQ(state_text(state), state_text(saved.state));
-  EXPECT_EQ(state.best->value, 0.25);
+  EXPECT_EQ(state.best.value().value, 0.25);
   EXPECT_EQ(state.data_hash, saved.state.data_hash);
   EXPECT_EQ(state.words, saved.state.words);
   EXPECT_EQ(state.tokenizer, saved.state.tokenizer);
@@ -123,7 +123,7 @@ TEST(Checkpoint, NoticesOneFlippedBitInAnyFile) {
       const std::string message = data_error([&] { read_all(checkpoints, 40, other); });
       EXPECT_THAT(message, HasSubstr(file)) << at;
       ASSERT_TRUE(checkpoints.damage(40)) << at;
-      EXPECT_EQ(checkpoints.damage(40)->what(), message);
+      EXPECT_EQ(checkpoints.damage(40).value().what(), message);
     }
     put(file, whole);
   }
@@ -139,7 +139,7 @@ TEST(Checkpoint, TakesOnAnotherState) {
   state.best = {40, 0.125}, state.judged = false;
   checkpoints.update(state);
   EXPECT_FALSE(checkpoints.damage(40));
-  EXPECT_EQ(checkpoints.read_state(40).best->step, 40);
+  EXPECT_EQ(checkpoints.read_state(40).best.value().step, 40);
   EXPECT_FALSE(checkpoints.read_state(40).judged);
 }
 

@@ -142,7 +142,7 @@ TEST(LossByPosition, SetsWhatCanBeKnownBesideTheModel) {
   };
   double best = 0, source = 0;
   for (const int64_t window : {0, 170, 341}) {  // three of 512
-    const IdealLosses ideal = *task->ideal("test", window, window + 1, 32);
+    const IdealLosses ideal = task->ideal("test", window, window + 1, 32).value();
     best += mean(ideal.best) / 3, source += mean(ideal.source) / 3;
   }
   EXPECT_NEAR(found.spans.back().best, best, 1e-9);

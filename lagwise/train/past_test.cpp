@@ -235,7 +235,7 @@ TEST_F(TrainerWithPast, GoesOnWithTheSameBits) {
   const PastMultiples past("0,0,1,3");
   for (int64_t step = 0; step < 30; ++step)
     for (int64_t micro_step = 0; micro_step < 2; ++micro_step)
-      read += 4 * 12 *
+      read += int64_t{4} * 12 *
               past.multiple(
                   {.seed = recipe.train.seed, .step = step, .micro_step = micro_step});
   EXPECT_EQ(counted("whole")["tokens_read"], read);

@@ -140,13 +140,13 @@ class Taking {
     const std::vector<int64_t> shape = to.tensor.sizes().vec();
     const std::string text = named_shape(to.name, shape);
     const bool fits = from && from->dtype == "F32";
-    if ((is_head(to.name) && !same_head_) || (is_code(to.name) && !same_encoding_))
-      origin_.anew.push_back(text);
-    else if (fits && from->shape == shape)
+    const bool other =
+        (is_head(to.name) && !same_head_) || (is_code(to.name) && !same_encoding_);
+    if (!other && fits && from->shape == shape)
       copy(to, *from, shape.empty() ? 1 : shape[0]);
-    else if (fits && other_mask_ && same_columns(to, *from))
+    else if (!other && fits && other_mask_ && same_columns(to, *from))
       copy_tokens(to, *from);
-    else if (may_differ(to.name))
+    else if (other || may_differ(to.name))
       origin_.anew.push_back(text);
     else if (!from)
       missing_.push_back(text);

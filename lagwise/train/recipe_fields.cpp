@@ -11,8 +11,7 @@ namespace lagwise {
 namespace {
 
 // At the place of a member: LAGWISE_AT(train.steps).
-#define LAGWISE_AT(member) \
-  [](Recipe & recipe) -> auto& { return recipe.member; }
+#define LAGWISE_AT(member) ([](Recipe & recipe) -> auto& { return recipe.member; })
 
 /// The deduced reference type picks the alternative of Place.
 template <class At>

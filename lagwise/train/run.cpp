@@ -91,7 +91,7 @@ TrainerState load(const std::string& folder, Which which, Run& run) {
         if (checkpoints.steps() != steps) break;
       }
     }
-    if (checkpoints.steps() == steps) throw DataError(*newest);
+    if (checkpoints.steps() == steps) throw DataError(newest.value());
   }
 }
 

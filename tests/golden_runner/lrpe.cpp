@@ -75,7 +75,7 @@ Attended attend(Run& run, Lrpe& lrpe, const std::string& text, bool causal,
   inputs.decay = encoded.decay;
   inputs.causal = causal;
   if (plain_denominator) inputs.q_norm = fq, inputs.k_norm = fk;
-  const auto result = attention.attend(inputs, {});
+  const auto result = attention.attend(inputs, ops::LinearState{});
   return {result.out, result.state.s};
 }
 

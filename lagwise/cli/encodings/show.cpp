@@ -151,8 +151,9 @@ report::Table kernel_table(const report::Chart& chart) {
   report::Table table{"Kernel at some lags", {{"lag", "count"}}, {}};
   for (const report::Series& s : chart.series) table.columns.push_back({s.label});
   const auto& x = chart.series[0].x;
-  for (double lag = 0; lag < x.back(); lag = lag == 0 ? 1 : lag * 4) {
-    const auto i = size_t(std::lower_bound(x.begin(), x.end(), lag + 1) - x.begin());
+  const auto last = static_cast<int64_t>(x.back());
+  for (int64_t lag = 0; lag < last; lag = lag == 0 ? 1 : lag * 4) {
+    const auto i = size_t(std::ranges::lower_bound(x, double(lag + 1)) - x.begin());
     table.rows.push_back({x[i] - 1});
     for (const report::Series& s : chart.series) table.rows.back().push_back(s.y[i]);
   }

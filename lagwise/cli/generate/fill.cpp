@@ -121,7 +121,7 @@ class Filled {
       for (const Candidate& one : gaps_[i].candidates)
         lines +=
             fmt::format("  \"{}\" {:.3f}", on_one_line(written(one)), one.probability);
-      lines += "\n";
+      lines += '\n';
     }
     return lines;
   }

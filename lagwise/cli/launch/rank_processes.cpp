@@ -105,26 +105,27 @@ int RankProcesses::wait() {
     if (!all_ended()) std::this_thread::sleep_for(kLook);
   }
   if (!failed_) return kOk;
-  const int code = *ranks_[size_t(*failed_)].code;
+  const int code = ranks_[size_t(*failed_)].code.value();
   return was_killed(code) ? kPeerLost : code;
 }
 
 std::string RankProcesses::complaint() const {
   if (!failed_) return "";
   const Rank &first = ranks_[size_t(*failed_)], &speaker = ranks_[0];
-  const bool spoke = speaker.log.empty() && !was_killed(*speaker.code);
+  const int code = first.code.value(), speakers_code = speaker.code.value();
+  const bool spoke = speaker.log.empty() && !was_killed(speakers_code);
   // What ends all, such as a wrong recipe or Ctrl-C, rank 0 has said, and who was lost.
-  if (spoke && (*speaker.code == *first.code || was_killed(*first.code))) return "";
+  if (spoke && (speakers_code == code || was_killed(code))) return "";
   const auto said = [](const Rank& rank) {
     return rank.log.empty() ? "" : last_line(rank.log, "lagwise: ");
   };
-  if (!was_killed(*first.code) && *first.code != kPeerLost && !first.log.empty())
+  if (!was_killed(code) && code != kPeerLost && !first.log.empty())
     return fmt::format("rank {}: {}", first.number, said(first));
   for (const Rank& rank : ranks_)
-    if (*rank.code == kPeerLost && !said(rank).empty()) return said(rank);
-  if (!was_killed(*first.code)) return "";
+    if (rank.code == kPeerLost && !said(rank).empty()) return said(rank);
+  if (!was_killed(code)) return "";
   return fmt::format("rank {} was lost: it was ended by signal {}", first.number,
-                     *first.code - 128);
+                     code - 128);
 }
 
 int free_port() {

@@ -98,7 +98,7 @@ class Roll {
         out += fmt::format("{:>6} ", pitch_name(high_ - line));
         for (int c = 0; c < how_.columns; ++c)
           out += bar_line(from, c) + cell(grid.at(line, c), grid.at(line + 1, c));
-        out += "\n";
+        out += '\n';
       }
     }
     if (!drums_) return out;
@@ -109,7 +109,7 @@ class Roll {
                                        : "other");
       for (int c = 0; c < how_.columns; ++c)
         out += bar_line(from, c) + drum_cell(grid.at(line, c));
-      out += "\n";
+      out += '\n';
     }
     return out;
   }

@@ -82,7 +82,7 @@ void Progress::update(double fraction, const std::string& note) {
   if (terminal_)
     out_ << "\r\033[K" << line << std::flush;
   else
-    out_ << line << std::endl;
+    out_ << line << '\n' << std::flush;
   drawn_ = true;
 }
 

@@ -57,7 +57,8 @@ TEST(MappedPlaces, KnowsWhichFileStandsWhere) {
   }
   EXPECT_EQ(MappedPlaces::name_at(gone), nullptr);
   EXPECT_EQ(MappedPlaces::name_at(a.bytes().data()), folder / "a");
-  EXPECT_EQ(MappedPlaces::name_at(&gone), nullptr);
+  const uint8_t on_the_stack = 0;
+  EXPECT_EQ(MappedPlaces::name_at(&on_the_stack), nullptr);
 }
 
 TEST(MappedPlaces, TellsAFileWrittenToFromOneReplaced) {

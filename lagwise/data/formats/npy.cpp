@@ -52,7 +52,7 @@ class Header {
   }
 
   /// Whether the first index runs fastest: NumPy's Fortran order.
-  bool by_column() const { return *by_column_; }
+  bool by_column() const { return by_column_.value(); }
 
  private:
   void read_entry() {
@@ -228,8 +228,9 @@ NpyArray parse_npy(std::string_view contents, const std::string& file) {
   const std::string_view elements = contents.substr(begin + length);
   const std::optional<int64_t> bytes = byte_count(array);
   if (!bytes) refuse(begin, "a shape of fewer than 2^63 bytes");
-  if (*bytes != static_cast<int64_t>(elements.size()))
-    refuse(begin + length, std::to_string(*bytes) + " bytes of elements, found " +
+  if (bytes.value() != static_cast<int64_t>(elements.size()))
+    refuse(begin + length, std::to_string(bytes.value()) +
+                               " bytes of elements, found " +
                                std::to_string(elements.size()));
   array.bytes =
       header.by_column() ? row_by_row(elements, array) : std::string(elements);

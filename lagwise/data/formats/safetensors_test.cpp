@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <stdexcept>
 
 #include "lagwise/data/testing_files.h"
@@ -58,10 +57,11 @@ struct Checkpoint : ::testing::Test {
   const double weights[3] = {1.5, -2, 3};
   const int16_t table[2] = {7, -8};
 
+  static Bytes bytes(const auto& array) {
+    return {reinterpret_cast<const uint8_t*>(&array), sizeof(array)};
+  }
+
   std::vector<StoredTensor> tensors() const {
-    const auto bytes = [](const auto& array) {
-      return Bytes(reinterpret_cast<const uint8_t*>(&array), sizeof(array));
-    };
     return {{"table", "I16", {2, 1}, bytes(table)},
             {"layers.0.attn.q_proj.weight", "F64", {3}, bytes(weights)}};
   }
@@ -73,7 +73,7 @@ TEST_F(Checkpoint, ComesBackFromTheDisk) {
   ASSERT_EQ(found.tensors().size(), 2u);
   const StoredTensor* const weight = found.find("layers.0.attn.q_proj.weight");
   ASSERT_NE(weight, nullptr);
-  EXPECT_EQ(std::memcmp(weight->bytes.data(), weights, sizeof(weights)), 0);
+  EXPECT_EQ(text_of(weight->bytes), text_of(bytes(weights)));
   EXPECT_EQ(reinterpret_cast<uintptr_t>(weight->bytes.data()) % 8, 0u);
   EXPECT_EQ(found.find("table")->shape, (std::vector<int64_t>{2, 1}));
   EXPECT_EQ(found.metadata().at("step"), "12");

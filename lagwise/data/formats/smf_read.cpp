@@ -189,14 +189,15 @@ class TrackReader {
     bool used = false;
     for (auto& track : tracks_) {
       if (!track) continue;
+      Track& part = *track;
       used = true;
-      for (const Note& note : track->notes) {
+      for (const Note& note : part.notes) {
         repairs_.unpaired_ons += note.end == kOpen;
         repairs_.empty_notes += note.end == kEmpty;
       }
-      std::erase_if(track->notes, [](const Note& note) { return note.end < 0; });
-      if (name_) track->name = name_->text;
-      music_.tracks.push_back(std::move(*track));
+      std::erase_if(part.notes, [](const Note& note) { return note.end < 0; });
+      if (name_) part.name = name_->text;
+      music_.tracks.push_back(std::move(part));
     }
     // A chunk without players: its name is that of the piece, or of nothing.
     if (name_ && !used)

@@ -261,7 +261,7 @@ class Groove : public TokenScheme {
     size_t kept = 0;
     for (size_t i = 0; i < notes.size(); ++i) {
       const SlotNote note = notes[i];
-      int64_t& earlier = last[static_cast<size_t>(note.slot * kPitches + note.pitch)];
+      int64_t& earlier = last[size_t(note.slot) * kPitches + size_t(note.pitch)];
       SlotNote* const before =
           earlier < 0 ? nullptr : &notes[static_cast<size_t>(earlier)];
       if (before && before->start == note.start) {

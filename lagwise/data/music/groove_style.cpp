@@ -209,7 +209,8 @@ const char* const kForms[] = {"AABA", "ABAB", "AABB", "ABAC", "AABACA", "ABABCB"
 
 // One sixteenth of a line becomes loud or silent, never the first.
 void change_one(std::string& line, Dice& dice) {
-  const auto at = static_cast<size_t>(1 + dice.pick(static_cast<int>(line.size()) - 1));
+  const auto at =
+      size_t{1} + static_cast<size_t>(dice.pick(static_cast<int>(line.size()) - 1));
   line[at] = line[at] == '.' ? 'o' : '.';
 }
 
@@ -241,7 +242,7 @@ GrooveStyle make_groove_style(Dice dice, int number) {
   constexpr int kChordPrograms[] = {0, 2, 4, 5, 11, 16, 24, 25, 26, 27, 48, 80};
   // Families in turn, so that a few styles are already different.
   const Family& family = kFamilies[static_cast<size_t>(number) % std::size(kFamilies)];
-  const auto steps = static_cast<size_t>(4 * family.beats);
+  const auto steps = size_t{4} * static_cast<size_t>(family.beats);
   GrooveStyle style;
   style.name = family.name + (" " + std::to_string(number));
   style.beats = family.beats;

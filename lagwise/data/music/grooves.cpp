@@ -18,7 +18,7 @@ constexpr int kMinorScale[] = {0, 2, 3, 5, 7, 8, 10};
 /// Plays one song, bar by bar.
 class Band {
  public:
-  Band(const GrooveStyle& style, Dice dice) : style_(style), dice_(std::move(dice)) {
+  Band(const GrooveStyle& style, Dice dice) : style_(style), dice_(dice) {
     key_ = dice_.pick(12);
     form_ = dice_.one_of(style.forms);
     while (static_cast<int>(form_.size()) * style.section_bars < kFewestBars)
@@ -54,7 +54,7 @@ class Band {
   }
 
  private:
-  int64_t start(int bar) const { return bar * style_.beats * kBeat; }
+  int64_t start(int bar) const { return int64_t{bar} * style_.beats * kBeat; }
 
   // The place of a sixteenth within its bar. Swung, the second half of a beat comes
   // after two thirds of it.

@@ -19,7 +19,7 @@ TEST(GrooveStyle, HasLinesAsLongAsItsBar) {
   const Grooves grooves(200, 3);
   for (int number = 0; number < 200; ++number) {
     const GrooveStyle style = grooves.style(number);
-    const auto steps = static_cast<size_t>(4 * style.beats);
+    const auto steps = size_t{4} * static_cast<size_t>(style.beats);
     for (size_t i = 0; i < 2; ++i) {
       for (const std::string* line :
            {&style.drums[i].kick, &style.drums[i].snare, &style.drums[i].hat,
@@ -71,11 +71,11 @@ TEST(Grooves, HasAsManyStylesAsAsked) {
 // The drums of two songs: the share of the bar's places at which both or neither hit.
 double likeness(const Music& a, const Music& b) {
   const auto places = [](const Music& music) {
-    const int64_t bar = music.time_signatures[0].numerator * 480;
+    const int64_t bar = int64_t{480} * music.time_signatures[0].numerator;
+    const int64_t bars = music.end / bar;
     std::map<std::pair<int64_t, int>, double> shares;
     for (const Note& note : music.tracks[0].notes)
-      shares[{note.start % bar, note.pitch}] +=
-          1 / static_cast<double>(music.end / bar);
+      shares[{note.start % bar, note.pitch}] += 1 / static_cast<double>(bars);
     return shares;
   };
   auto both = places(a);

@@ -66,7 +66,7 @@ bool is_other_event(const std::string& bytes) {
   const auto status = static_cast<uint8_t>(bytes[0]);
   if (status == 0xF0 || status == 0xF7) return true;
   if (status != 0xFF || bytes.size() < 2 || !is_data(bytes[1])) return false;
-  const int type = bytes[1];
+  const int type = static_cast<uint8_t>(bytes[1]);
   return !(type >= 0x01 && type <= 0x0F) && type != 0x2F && type != 0x51 &&
          type != 0x58 && type != 0x59;
 }

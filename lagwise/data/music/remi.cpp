@@ -88,7 +88,7 @@ int64_t to_grid(int64_t t) { return round_half_even(t, kGrid) * kGrid; }
 
 // A time of the music in ticks of 1/480 beat.
 int64_t rescale(int64_t tick, int ticks_per_beat) {
-  return (2 * tick * kRemiBeat + ticks_per_beat) / (2 * ticks_per_beat);
+  return (2 * tick * kRemiBeat + ticks_per_beat) / (int64_t{2} * ticks_per_beat);
 }
 
 // The word's tempo nearest to `bpm`, the lower of two equally near.

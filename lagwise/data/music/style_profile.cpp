@@ -32,7 +32,7 @@ std::vector<Note> by_start(std::span<const Note> notes) {
 }
 
 double& bin_at(StyleProfile& profile, int row, int columns, int column) {
-  return profile[static_cast<size_t>(row * columns + column)];
+  return profile[size_t(row) * size_t(columns) + size_t(column)];
 }
 
 void count_pair(StyleProfile& profile, const Note& from, const Note& to, int unit) {

@@ -103,8 +103,8 @@ TEST(StyleProfile, CountsAPairWithinFourBeats) {
   EXPECT_EQ(std::accumulate(none.begin(), none.end(), 0.0), 0);
   const StyleProfile chord =
       time_pitch_profile(std::vector<Note>{{0, 1, 60, 64}, {0, 1, 64, 64}}, 12);
-  EXPECT_EQ(chord[24 * 24], 1);  // four up
-  EXPECT_EQ(chord[16 * 24], 1);  // four down
+  EXPECT_EQ(chord[size_t{24} * 24], 1);  // four up
+  EXPECT_EQ(chord[size_t{16} * 24], 1);  // four down
 }
 
 TEST(StyleProfile, IsEmptyWithoutNotes) {
@@ -151,7 +151,7 @@ Music trio(int bass_step, int64_t bass_until = 16) {
     drums.notes.push_back({at, at + 1, 36 + int(beat % 2), 64});
   }
   music.tracks = {bass, chords, drums};
-  music.end = 12 * 16;
+  music.end = int64_t{12} * 16;
   return music;
 }
 

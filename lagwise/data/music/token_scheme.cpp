@@ -40,7 +40,7 @@ std::unique_ptr<TokenScheme> token_scheme_of(const std::vector<std::string>& wor
 Music TokenScheme::decode(std::span<const int32_t> ids) const {
   const std::unique_ptr<MusicDecoder> decoder = this->decoder();
   // A token leads on by a bar at most, and a MIDI file has a last tick.
-  const int64_t bar = 4 * decoder->music.ticks_per_beat;
+  const int64_t bar = int64_t{4} * decoder->music.ticks_per_beat;
   for (const int32_t id : ids) {
     if (decoder->now() > kSmfLastTick - 2 * bar) break;
     decoder->take(id);
@@ -52,7 +52,7 @@ Music TokenScheme::decode(std::span<const int32_t> ids) const {
 
 int64_t TokenScheme::first_bars(std::span<const int32_t> ids, int64_t bars) const {
   const std::unique_ptr<MusicDecoder> decoder = this->decoder();
-  const int64_t bar = 4 * decoder->music.ticks_per_beat;
+  const int64_t bar = int64_t{4} * decoder->music.ticks_per_beat;
   int64_t count = 0;
   for (const int32_t id : ids) {
     decoder->take(id);

@@ -17,7 +17,6 @@
 namespace lagwise::data {
 namespace {
 
-using ::testing::HasSubstr;
 using namespace lagwise::testing;
 
 std::vector<std::string> schemes() {
@@ -41,9 +40,9 @@ Music random_music(uint64_t seed) {
                   {"", 2, 20, {}, {}},
                   {"", 3, 33, {}, {}}};
   for (int64_t i = 1; i < 1500; i += 5) {
-    const int64_t start = pick(row, i, music.ticks_per_beat * 40);
+    const int64_t start = pick(row, i, int64_t{40} * music.ticks_per_beat);
     music.tracks[static_cast<size_t>(pick(row, i + 1, 4))].notes.push_back(
-        {start, start + 1 + pick(row, i + 2, music.ticks_per_beat * 6),
+        {start, start + 1 + pick(row, i + 2, int64_t{6} * music.ticks_per_beat),
          static_cast<int>(pick(row, i + 3, 128)),
          static_cast<int>(1 + pick(row, i + 4, 127))});
   }

@@ -92,7 +92,7 @@ TEST_F(NewFolderTest, IsNeverHalfThereWhereManyWriteIt) {
       for (int i = 0; i < 20; ++i)
         put(made.path() + "/" + std::to_string(i), std::to_string(who));
       made.commit();
-    } catch (const std::runtime_error&) {
+    } catch (const std::runtime_error&) {  // another one was first
     }
   };
   write(0);

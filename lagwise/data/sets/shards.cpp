@@ -158,7 +158,7 @@ ShardSetWriter::ShardSetWriter(const std::string& folder, ShardManifest manifest
   const auto many = static_cast<int64_t>(manifest_.words.size());
   if (many != 0 && many != manifest_.vocabulary)
     throw std::invalid_argument("shards: expected as many words as the vocabulary has");
-  Vocabulary{manifest_.words};  // each word once
+  [[maybe_unused]] const Vocabulary each_word_once(manifest_.words);
   std::error_code failed;
   fs::create_directories(folder, failed);
   if (failed)

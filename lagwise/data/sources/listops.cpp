@@ -20,7 +20,7 @@ constexpr int64_t kGiveUp = 100000;  // trees in a row without a new one
 class Tree {
  public:
   Tree(Dice dice, const ListopsRules& rules, ListopsRow& row)
-      : dice_(std::move(dice)), rules_(rules), row_(row) {}
+      : dice_(dice), rules_(rules), row_(row) {}
 
   /// The node's value; less than 0 once the tree is too long, when all stops.
   int node(int depth) {

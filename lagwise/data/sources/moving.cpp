@@ -46,23 +46,24 @@ double distance(Dot p, Dot a, Dot b) {
 
 MovingShape stroke(Dice& dice) {
   std::vector<Dot> free, dots;
-  for (int i = 0; i < kDots * kDots; ++i)
-    free.push_back({kMargin + kGap * (i / kDots), kMargin + kGap * (i % kDots)});
+  for (int line = 0; line < kDots; ++line)
+    for (int column = 0; column < kDots; ++column)
+      free.push_back({kMargin + kGap * line, kMargin + kGap * column});
   while (dots.size() < kStroke) {
     const auto one = free.begin() + dice.pick(static_cast<int>(free.size()));
     dots.push_back(*one);
     free.erase(one);
   }
   MovingShape shape;
-  for (int64_t i = 0; i < MovingShape::kSide * MovingShape::kSide; ++i) {
-    const Dot at{static_cast<double>(i / MovingShape::kSide),
-                 static_cast<double>(i % MovingShape::kSide)};
-    double nearest = kThickness;
-    for (size_t j = 1; j < dots.size(); ++j)
-      nearest = std::min(nearest, distance(at, dots[j - 1], dots[j]));
-    shape.pixels.push_back(
-        static_cast<uint8_t>(255 * std::min(1.0, kThickness - nearest) + 0.5));
-  }
+  for (int y = 0; y < MovingShape::kSide; ++y)
+    for (int x = 0; x < MovingShape::kSide; ++x) {
+      const Dot at{static_cast<double>(y), static_cast<double>(x)};
+      double nearest = kThickness;
+      for (size_t j = 1; j < dots.size(); ++j)
+        nearest = std::min(nearest, distance(at, dots[j - 1], dots[j]));
+      shape.pixels.push_back(
+          static_cast<uint8_t>(std::lround(255 * std::min(1.0, kThickness - nearest))));
+    }
   return shape;
 }
 

@@ -70,7 +70,7 @@ TEST_F(MovingPictures, AreOfTheirSplit) {
   const auto has = [](const Example& clip, int pixel) {
     // One pixel of a picture of 4 x 4 is 9 or more of the shape in each of 8 frames, but
     // for the few that lie under a speckle; of speckles as bright there is one or so.
-    return std::ranges::count(clip.first, pixel) >= 8 * 7;
+    return std::ranges::count(clip.first, pixel) >= ptrdiff_t{8} * 7;
   };
   std::set<int> train, test;
   for (const Example& clip : clips.at("train"))

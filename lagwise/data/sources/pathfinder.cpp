@@ -68,7 +68,7 @@ class Drawing {
     std::vector<uint8_t> bytes;
     for (const double x : image.at)
       bytes.push_back(
-          static_cast<uint8_t>((x - *least) * 255 / (*most - *least) + 0.5));
+          static_cast<uint8_t>(std::lround((x - *least) * 255 / (*most - *least))));
     return bytes;
   }
 
@@ -262,8 +262,10 @@ class Drawing {
   const Candidate& draw_one(const std::vector<Candidate>& all, double sum) {
     const double level = dice_.roll() * sum;
     double passed = 0;
-    for (const Candidate& one : all)
-      if ((passed += one.odds) > level) return one;
+    for (const Candidate& one : all) {
+      passed += one.odds;
+      if (passed > level) return one;
+    }
     return all.front();
   }
 

@@ -34,8 +34,8 @@ Taps taps_of(int pixel, int side, int new_side) {
   const double wide = std::max(scale, 1.0);
   const double centre = (pixel + 0.5) * scale;
   Taps taps;
-  taps.first = std::max(0, static_cast<int>(centre - kLobes * wide + 0.5));
-  const int end = std::min(side, static_cast<int>(centre + kLobes * wide + 0.5));
+  taps.first = std::max(0, static_cast<int>(std::lround(centre - kLobes * wide)));
+  const int end = std::min(side, static_cast<int>(std::lround(centre + kLobes * wide)));
   std::vector<double> weights;
   double sum = 0;
   for (int i = taps.first; i < end; ++i) {
@@ -57,7 +57,7 @@ void draw_line(std::vector<uint8_t>& image, int side, Cell from, const Cell& to)
   const int dx = std::abs(to.x - from.x), dy = -std::abs(to.y - from.y);
   const int sx = from.x < to.x ? 1 : -1, sy = from.y < to.y ? 1 : -1;
   for (int error = dx + dy;;) {
-    image[static_cast<size_t>(from.y * side + from.x)] = 255;
+    image[place_in(side, from.y, from.x)] = 255;
     if (from == to) return;
     const int twice = 2 * error;
     if (twice >= dy) error += dy, from.x += sx;
@@ -76,8 +76,8 @@ std::vector<uint8_t> grown(const std::vector<uint8_t>& image, int side, int radi
           if (u * u + v * v > radius * radius || row < 0 || row >= side || column < 0 ||
               column >= side)
             continue;
-          auto& cell = out[static_cast<size_t>(y * side + x)];
-          cell = std::max(cell, image[static_cast<size_t>(row * side + column)]);
+          auto& cell = out[place_in(side, y, x)];
+          cell = std::max(cell, image[place_in(side, row, column)]);
         }
   return out;
 }
@@ -90,7 +90,7 @@ Picture picture_of(const std::vector<uint8_t>& bytes, int side) {
 
 Paddle draw_paddle(const Cell& head) {
   constexpr int kCentre = Paddle::kReach * kFine, kBlown = 2 * kCentre + 1;
-  std::vector<uint8_t> line(static_cast<size_t>(kBlown * kBlown));
+  std::vector<uint8_t> line(place_in(kBlown, kBlown, 0));
   draw_line(line, kBlown, {kCentre, kCentre}, head);
   const auto room = grown(line, kBlown, Paddle::kMargin * kFine);
   Paddle paddle;
@@ -145,7 +145,7 @@ std::vector<uint8_t> lanczos(std::span<const uint8_t> image, int side, int new_s
 const Paddle& paddle_at(double angle) {
   static const std::vector<Paddle> paddles = all_paddles();
   const Cell head = moved({kMiddle, kMiddle}, angle, kLong);
-  return paddles[static_cast<size_t>((head.y - kFirst) * kHeads + head.x - kFirst)];
+  return paddles[place_in(kHeads, head.y - kFirst, head.x - kFirst)];
 }
 
 void stamp(Picture& onto, const Picture& sprite, const Cell& centre, double scale) {
@@ -159,12 +159,12 @@ void stamp(Picture& onto, const Picture& sprite, const Cell& centre, double scal
 
 Picture marker(int side, const Cell& centre) {
   const int blown = side * kFine;
-  std::vector<uint8_t> disc(static_cast<size_t>(blown * blown));
+  std::vector<uint8_t> disc(place_in(blown, blown, 0));
   for (int y = 0; y < blown; ++y)
     for (int x = 0; x < blown; ++x) {
       const double v = y - kFine * centre.y, u = x - kFine * centre.x;
       if (u * u + v * v <= kRadius * kRadius * kFine * kFine)
-        disc[static_cast<size_t>(y * blown + x)] = 255;
+        disc[place_in(blown, y, x)] = 255;
     }
   return picture_of(lanczos(disc, blown, side), side);
 }

@@ -11,16 +11,19 @@ namespace lagwise::data {
 /// drawn at twice the size and brought down with Lanczos' filter, as the Arena's images
 /// were.
 
+/// Where a pixel stands in an image that is held row by row.
+constexpr size_t place_in(int side, int y, int x) {
+  return static_cast<size_t>(y) * static_cast<size_t>(side) + static_cast<size_t>(x);
+}
+
 /// An image of numbers, row by row.
 struct Picture {
   int side = 0;
   std::vector<double> at;
 
-  explicit Picture(int size) : side(size), at(static_cast<size_t>(size * size)) {}
-  double& operator()(int y, int x) { return at[static_cast<size_t>(y * side + x)]; }
-  double operator()(int y, int x) const {
-    return at[static_cast<size_t>(y * side + x)];
-  }
+  explicit Picture(int size) : side(size), at(place_in(size, size, 0)) {}
+  double& operator()(int y, int x) { return at[place_in(side, y, x)]; }
+  double operator()(int y, int x) const { return at[place_in(side, y, x)]; }
   bool holds(int y, int x) const { return y >= 0 && y < side && x >= 0 && x < side; }
 };
 

@@ -38,16 +38,15 @@ std::vector<double> lanczos_by_definition(const std::vector<uint8_t>& image, int
       }
       for (int v = 0; v < side; ++v)
         for (int u = 0; u < side; ++u)
-          sum += image[static_cast<size_t>(v * side + u)] *
-                 weight((v + 0.5) / scale - (y + 0.5)) / norm_y *
-                 weight((u + 0.5) / scale - (x + 0.5)) / norm_x;
+          sum += image[place_in(side, v, u)] * weight((v + 0.5) / scale - (y + 0.5)) /
+                 norm_y * weight((u + 0.5) / scale - (x + 0.5)) / norm_x;
       out.push_back(std::clamp(sum, 0.0, 255.0));
     }
   return out;
 }
 
 TEST(PathfinderPaddle, BringsImagesDownWithLanczosFilter) {
-  std::vector<uint8_t> image(17 * 17);
+  std::vector<uint8_t> image(size_t{17} * 17);
   for (size_t i = 0; i < image.size(); ++i)
     image[i] =
         static_cast<uint8_t>(120 + 100 * std::sin(0.37 * static_cast<double>(i)));
@@ -56,7 +55,7 @@ TEST(PathfinderPaddle, BringsImagesDownWithLanczosFilter) {
   ASSERT_EQ(got.size(), want.size());
   for (size_t i = 0; i < got.size(); ++i)
     EXPECT_NEAR(got[i], want[i], 1.5) << i;  // two roundings to bytes
-  const std::vector<uint8_t> flat(16 * 16, 77);
+  const std::vector<uint8_t> flat(size_t{16} * 16, 77);
   for (const uint8_t x : lanczos(flat, 16, 8)) EXPECT_EQ(x, 77);
 }
 

@@ -77,7 +77,7 @@ bool is_aan_table(const std::string& file) {
   const std::string_view all = text_of(mapped.bytes());
   const std::string_view line = all.substr(0, all.find('\n'));
   return std::ranges::count(line, '\t') == 4 &&
-         (line.starts_with("0") || line.starts_with("1"));
+         (line.starts_with('0') || line.starts_with('1'));
 }
 
 /// Whether the beginning of a file can be text.
@@ -165,9 +165,11 @@ class Look {
          !failed && at != end; at.increment(failed)) {
       const std::string name = at->path().string();
       if (is_folder(name)) continue;
-      if (is_note(at->path()))
+      if (is_note(at->path())) {
         ++others;
-      else if (is_packed_name(at->path()))
+        continue;
+      }
+      if (is_packed_name(at->path()))
         ++packed_;
       else if (is_midi_name(name))
         ++midi_;

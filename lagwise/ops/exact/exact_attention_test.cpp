@@ -273,7 +273,7 @@ TEST(ExactAttentionErrors, RefusesNumbersOutOfRange) {
   ends.q = ends.k = ends.v = at::ones({1, 3, 4, 5});
   ends.options.cu_seqlens = whole({0, 3, 2, 4});
   expect_refused(ends, {"cu_seqlens that never falls", "got 3 before 2"});
-  both = ends;
+  both = std::move(ends);
   both.options.lengths = whole({3});
   expect_refused(both, {"lengths (padded) or cu_seqlens (packed), got both"});
 }
