@@ -10,9 +10,19 @@
 #include "lagwise/tasks/padded.h"
 
 namespace lagwise {
+namespace {
+
+constexpr int64_t kMostClasses = 1 << 16;  // a model has a row of weights for each
+
+}  // namespace
 
 Classification::Classification(ClassificationFacts facts, data::ExampleSet examples)
     : facts_(std::move(facts)), examples_(std::move(examples)) {
+  examples_.expect_vocabulary(facts_.vocabulary);
+  if (facts_.classes > kMostClasses)
+    throw DataError(facts_.name, -1,
+                    "at most " + std::to_string(kMostClasses) + " classes, got " +
+                        std::to_string(facts_.classes));
   for (const std::string& name : examples_.splits()) {
     const data::ExampleSplit& split = examples_.split(name);
     for (int64_t i = 0; i < split.size(); ++i) {

@@ -82,6 +82,7 @@ class Harmonise : public Task {
       throw std::invalid_argument(
           "harmonise: data.length: expected at least 3, one sixteenth, got " +
           std::to_string(length_));
+    set_.expect_vocabulary(data::kChoraleWords);
     for (const std::string& name : set_.splits()) check(config.path, name);
     if (!set_.has("train") || set_.split("train").size() == 0)
       throw DataError(config.path, -1, "chorales to train on, got none");

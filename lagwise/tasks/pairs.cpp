@@ -244,6 +244,7 @@ PairSet open_pairs(const std::string& path) {
   PairSet set;
   set.examples = data::ExampleSet(path, data::kPairsScheme, data::kPairsLayout);
   set.tokenizer = set_tokenizer(path, set.examples);
+  set.examples.expect_vocabulary(set.tokenizer ? set.tokenizer->vocabulary() : 256);
   return set;
 }
 

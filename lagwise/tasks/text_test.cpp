@@ -122,6 +122,23 @@ TEST_F(TextTaskInWords, NoticesAnotherTokenizer) {
       HasSubstr("tokenizer.json: expected the tokenizer that the set was made"));
 }
 
+// A manifest that says what no text can have: before anything is made of it.
+TEST_F(TextTask, RefusesSetsThatLieAboutTheirSizes) {
+  const auto refused = [&](int64_t vocabulary, int64_t classes) {
+    {
+      data::ExampleWriter writer(folder / "lies", {"", "text", vocabulary, {}, {}}, {},
+                                 classes);
+      writer.add("train", {1, {'a'}, {}});
+      writer.commit();
+    }
+    config.task = "text", config.path = folder / "lies";
+    return data_error([&] { make_task(config); });
+  };
+  EXPECT_THAT(refused(1000, 2), HasSubstr("expected 256 as info.vocabulary, got 1000"));
+  EXPECT_THAT(refused(256, INT32_MAX),
+              HasSubstr("text: expected at most 65536 classes, got 2147483647"));
+}
+
 TEST_F(TextTask, RefusesBadOptionsAndFiles) {
   config.task = "text:valid=0.5";
   EXPECT_THAT(refusal([&] { make_task(config); }),

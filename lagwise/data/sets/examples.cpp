@@ -62,7 +62,16 @@ int64_t ExampleSplit::length(int64_t example, int part) const {
 void ExampleSplit::read(int64_t example, int part, int64_t begin,
                         std::span<int64_t> out) const {
   const int64_t at = sequence(example, part);
-  if (shard_) return shard_->read(at, begin + (leads(part) ? 1 : 0), out);
+  if (shard_) {
+    shard_->read(at, begin + (leads(part) ? 1 : 0), out);
+    for (const int64_t token : out)
+      if (token >= vocabulary_)
+        throw DataError(shard_->name(), -1,
+                        "tokens below " + std::to_string(vocabulary_) + ", got " +
+                            std::to_string(token) + " in sequence " +
+                            std::to_string(at));
+    return;
+  }
   if (begin < 0 || begin + static_cast<int64_t>(out.size()) > length(example, part))
     throw std::out_of_range("examples: read beyond the end of a sequence");
   const auto first =
@@ -79,9 +88,8 @@ uint64_t ExampleSplit::hash(uint64_t start) const {
 ExampleSet::ExampleSet(const std::string& folder, const std::string& scheme,
                        ExampleLayout layout)
     : layout_(layout), folder_(folder), shards_(std::make_unique<ShardSet>(folder)) {
-  const std::string manifest = folder + "/manifest.json";
   if (shards_->manifest().scheme != scheme)
-    throw DataError(manifest, -1,
+    throw DataError(manifest_file(), -1,
                     "a set of scheme '" + scheme + "', got '" +
                         shards_->manifest().scheme.substr(0, 40) + "'");
   for (const std::string& name : shards_->splits()) {
@@ -93,7 +101,7 @@ ExampleSet::ExampleSet(const std::string& folder, const std::string& scheme,
       if (shard.length(i) < 1)
         throw DataError(folder + "/" + name + ".bin", -1,
                         "a label in sequence " + std::to_string(i));
-    splits_.emplace(name, ExampleSplit(layout, &shard));
+    splits_.emplace(name, ExampleSplit(layout, shard, number("vocabulary")));
   }
 }
 
@@ -125,9 +133,23 @@ std::string ExampleSet::info(const std::string& key) const {
 std::vector<std::string> ExampleSet::class_names() const {
   std::vector<std::string> names;
   if (info("class_0").empty()) return names;
-  for (int64_t i = 0; i < number("classes"); ++i)
-    names.push_back(info("class_" + std::to_string(i)));
+  const int64_t classes = number("classes");
+  for (int64_t i = 0; i < classes; ++i) {
+    const std::string key = "class_" + std::to_string(i);
+    if (!shards_->manifest().info.contains(key))
+      throw DataError(manifest_file(), -1,
+                      "a name for each of " + std::to_string(classes) +
+                          " classes, got none as info." + key);
+    names.push_back(info(key));
+  }
   return names;
+}
+
+void ExampleSet::expect_vocabulary(int64_t vocabulary) const {
+  if (!shards_ || number("vocabulary") == vocabulary) return;
+  throw DataError(
+      manifest_file(), -1,
+      std::to_string(vocabulary) + " as info.vocabulary, got " + info("vocabulary"));
 }
 
 int64_t ExampleSet::number(const std::string& key) const {
@@ -138,7 +160,7 @@ int64_t ExampleSet::number(const std::string& key) const {
   if (error != std::errc() || end != text.data() + text.size() || number < 0 ||
       number > INT32_MAX)
     throw DataError(
-        folder_ + "/manifest.json", -1,
+        manifest_file(), -1,
         "a whole number as info." + key + ", got '" + text.substr(0, 40) + "'");
   return number;
 }

@@ -39,8 +39,10 @@ struct ExampleLayout {
 /// The examples of one split: gathered in memory, or in a mapped shard.
 class ExampleSplit {
  public:
-  explicit ExampleSplit(ExampleLayout layout, const Shard* shard = nullptr)
-      : layout_(layout), shard_(shard) {}
+  explicit ExampleSplit(ExampleLayout layout) : layout_(layout) {}
+  /// Of a mapped shard, whose labels may be above the `vocabulary` of its tokens.
+  ExampleSplit(ExampleLayout layout, const Shard& shard, int64_t vocabulary)
+      : layout_(layout), shard_(&shard), vocabulary_(vocabulary) {}
 
   void add(const Example& example);  ///< of a split in memory
 
@@ -48,7 +50,8 @@ class ExampleSplit {
   int label(int64_t example) const;  ///< 0 where there is none
   /// Tokens of `first` (part 0) or `second` (part 1).
   int64_t length(int64_t example, int part = 0) const;
-  /// Copies tokens [begin, begin + out.size()) of a part.
+  /// Copies tokens [begin, begin + out.size()) of a part. DataError for one outside of
+  /// the vocabulary.
   void read(int64_t example, int part, int64_t begin, std::span<int64_t> out) const;
   uint64_t hash(uint64_t start) const;  ///< of a split in memory
 
@@ -58,7 +61,8 @@ class ExampleSplit {
   bool leads(int part) const { return layout_.labelled && part == 0; }
 
   ExampleLayout layout_;
-  const Shard* shard_;
+  const Shard* shard_ = nullptr;
+  int64_t vocabulary_ = 0;
   std::vector<int> labels_;
   std::vector<uint16_t> tokens_;        // of all parts, one after another
   std::vector<uint64_t> starts_ = {0};  // of each part, and where the last ends
@@ -88,11 +92,16 @@ class ExampleSet {
   int64_t number(const std::string& key, int64_t fallback) const {
     return info(key).empty() ? fallback : number(key);
   }
-  std::vector<std::string> class_names() const;  ///< none: they are numbers
+  /// None: they are numbers. DataError where one of them has no name.
+  std::vector<std::string> class_names() const;
+  /// DataError for a prepared set of another vocabulary.
+  void expect_vocabulary(int64_t vocabulary) const;
 
   uint64_t hash() const;
 
  private:
+  std::string manifest_file() const { return folder_ + "/manifest.json"; }
+
   ExampleLayout layout_;
   std::string folder_;
   std::unique_ptr<ShardSet> shards_;

@@ -122,6 +122,40 @@ TEST_F(Examples, KeepTheNamesOfTheirClasses) {
   EXPECT_EQ(set.class_names(), (std::vector<std::string>{"no", "yes, \"indeed\""}));
 }
 
+TEST_F(Examples, RefuseAManifestThatCountsMoreClassesThanItNames) {
+  {
+    ExampleWriter writer(folder / "set", {"", "toy", 2, {}, {}}, {}, 2);
+    writer.add("train", {1, {0, 1}, {}});
+    writer.note_classes({"no", "yes"});
+    writer.note("classes", INT32_MAX);
+    writer.commit();
+  }
+  const ExampleSet set(folder / "set", "toy", {});
+  EXPECT_THAT(data_error([&] { set.class_names(); }),
+              HasSubstr("expected a name for each of 2147483647 classes, got none as "
+                        "info.class_2"));
+}
+
+TEST_F(Examples, KeepToTheVocabularyOfTheirSet) {
+  {
+    // The shard has room for labels up to 9.
+    ShardSetWriter writer(
+        folder / "set", {"", "toy", 10, {}, {{"vocabulary", "4"}, {"classes", "10"}}});
+    writer.add("train", std::vector<int32_t>{9, 3, 5});
+    writer.commit();
+  }
+  const ExampleSet set(folder / "set", "toy", {});
+  set.expect_vocabulary(4);
+  EXPECT_THAT(data_error([&] { set.expect_vocabulary(256); }),
+              HasSubstr("manifest.json: expected 256 as info.vocabulary, got 4"));
+  EXPECT_EQ(set.split("train").label(0), 9);
+  Tokens one(1), two(2);
+  set.split("train").read(0, 0, 0, one);
+  EXPECT_EQ(one, (Tokens{3}));
+  EXPECT_THAT(data_error([&] { set.split("train").read(0, 0, 0, two); }),
+              HasSubstr("train.bin: expected tokens below 4, got 5 in sequence 0"));
+}
+
 TEST_F(Examples, MakeRoomForLabelsAboveTheVocabulary) {
   {
     ExampleWriter writer(folder / "wide", {"", "toy", 2, {}, {}}, {}, 10);

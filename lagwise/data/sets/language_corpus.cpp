@@ -85,6 +85,10 @@ void LanguageCorpus::open_set() {
     throw DataError(path_ + "/manifest.json", -1,
                     "a set of scheme 'bytes' or 'tokenizer', got '" +
                         manifest.scheme.substr(0, 40) + "'");
+  } else if (manifest.vocabulary != 256) {
+    throw DataError(
+        path_ + "/manifest.json", -1,
+        "a vocabulary of 256 bytes, got " + std::to_string(manifest.vocabulary));
   }
   for (const std::string& name : shards_->splits())
     splits_.emplace(name, TokenStream(&shards_->split(name),

@@ -131,6 +131,16 @@ TEST_F(Corpus, GivesADocumentWholeToTheSplitOfItsMiddle) {
   EXPECT_EQ(corpus.split("train").longest(), 5);
 }
 
+TEST_F(Corpus, RefusesASetOfMoreThanBytes) {
+  {
+    ShardSetWriter writer(folder / "set", {"", "bytes", 1000, {}, {}});
+    writer.add("train", std::vector<int32_t>{'a', 999});
+    writer.commit();
+  }
+  EXPECT_THAT(data_error([&] { LanguageCorpus(folder / "set", 0, 0); }),
+              HasSubstr("manifest.json: expected a vocabulary of 256 bytes, got 1000"));
+}
+
 TEST_F(Corpus, KeepsTheDocumentsOfASetApart) {
   const auto write = [&](std::map<std::string, std::string> info) {
     ShardSetWriter writer(folder / "set", {"", "bytes", 256, {}, std::move(info)});

@@ -56,6 +56,7 @@ class Shard {
   /// The sequences of `next`, of the same vocabulary, behind our own.
   void append(Shard next);
 
+  const std::string& name() const { return name_; }
   int64_t sequences() const { return sequences_ + more_sequences_; }
   int64_t tokens() const { return tokens_ + more_tokens_; }
   int64_t length(int64_t sequence) const;
