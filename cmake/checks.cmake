@@ -63,6 +63,11 @@ lagwise_check(faults check ${PYTHON} tests/faults_test.py $<TARGET_FILE:lagwise_
 set_tests_properties(faults PROPERTIES PROCESSORS 2)
 lagwise_check(faults_long long ${PYTHON} tests/faults_test.py $<TARGET_FILE:lagwise_program>
               1000)
+# A checkpoint that lies: one value for each entry, and all.
+lagwise_check(hostile_state check ${PYTHON} tests/hostile_state_test.py
+              $<TARGET_FILE:lagwise_program> 1)
+lagwise_check(hostile_state_long long ${PYTHON} tests/hostile_state_test.py
+              $<TARGET_FILE:lagwise_program>)
 # clang compiles most of the torch-free layers for the fuzzers too; this adds the kernels and
 # the tests.
 lagwise_check(clang long tools/preset clang --test)

@@ -36,9 +36,9 @@ void read_listops(const std::string& file) {
 /// DataError of one line. The first byte chooses its name.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const MemoryFolder folder;
-  constexpr const char* kNames[] = {"a.csv",   "a.tsv",     "a.jsonl", "a.txt", "a.txt.gz",
-                                    "a.json",  "a.parquet", "a",       "a.mid", "a.png",
-                                    "a.tar.gz"};
+  constexpr const char* kNames[] = {"a.csv",    "a.tsv",  "a.jsonl",   "a.txt",
+                                    "a.txt.gz", "a.json", "a.parquet", "a",
+                                    "a.mid",    "a.png",  "a.tar.gz"};
   if (size == 0) return 0;
   const char* const name = kNames[data[0] % std::size(kNames)];
   const std::string file = folder.put(name, text_of({data + 1, size - 1}));

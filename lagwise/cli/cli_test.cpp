@@ -26,6 +26,7 @@ void break_training() { throw Diverged("the loss is NaN at step 12"); }
 void break_off() { throw Interrupted("saved run/last at step 12"); }
 void break_memory() { throw std::bad_alloc(); }
 void break_lines() { throw std::runtime_error("first\n  second\n"); }
+void break_colours() { throw std::runtime_error("got '\x1B[31mred\a'"); }
 void break_oddly() { throw 42; }
 void break_torch() { TORCH_CHECK(false, "rotate: expected x [B, H, N, D], got [3]"); }
 void break_allocation() {
@@ -54,6 +55,7 @@ void add_break(CLI::App& app) {
   verb->add_subcommand("off")->callback(break_off);
   verb->add_subcommand("memory")->callback(break_memory);
   verb->add_subcommand("lines")->callback(break_lines);
+  verb->add_subcommand("colours")->callback(break_colours);
   verb->add_subcommand("oddly")->callback(break_oddly);
   verb->add_subcommand("torch")->callback(break_torch);
   verb->add_subcommand("allocation")->callback(break_allocation);
@@ -81,6 +83,7 @@ TEST(Program, MapsEachFailureToItsExitCodeAndOneLine) {
   expect_failure({"break", "off"}, 130, "saved run/last at step 12");
   expect_failure({"break", "memory"}, 1, "out of memory");
   expect_failure({"break", "lines"}, 1, "first second");
+  expect_failure({"break", "colours"}, 1, "got '?[31mred?'");
   expect_failure({"break", "oddly"}, 1,
                  "failed with something that is no std::exception");
   expect_failure({"break", "nested"}, 1, "could not start");

@@ -4,6 +4,7 @@
 #include <cxxabi.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -28,13 +29,15 @@ std::string readable_type(const std::exception& error) {
   return status == 0 ? name.get() : mangled;
 }
 
-// Runs of blanks and line breaks become one blank.
+// Runs of blanks and line breaks become one blank, and what else steers a terminal a
+// question mark: a message may quote a file.
 std::string one_line(const std::string& text) {
   std::string line;
   for (char c : text) {
     const bool blank = c == ' ' || c == '\n' || c == '\r' || c == '\t';
+    const bool steers = static_cast<uint8_t>(c) < 0x20 || c == 0x7F;
     if (!blank)
-      line += c;
+      line += steers ? '?' : c;
     else if (!line.empty() && line.back() != ' ')
       line += ' ';
   }
