@@ -127,11 +127,11 @@ def lines_of(path):
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def table(lines):
+def table(lines, names):
     """The account as a table, one row for each target: what all sittings came to, and the
     edges reached and added in the last one that counted them."""
     rows = []
-    for name in targets():
+    for name in names:
         own = [x for x in lines if x["target"] == name]
         last = [x for x in own if "edges" in x][-1:]
         rows.append([name] + [sum(x[key] for x in own)
@@ -157,7 +157,7 @@ def main():
         parser.error(f"no such target: {', '.join(sorted(unknown))}; there are "
                      + ", ".join(targets()))
     if options.table:
-        print(table(lines_of(KEPT) + lines_of(ACCOUNT)))
+        print(table(lines_of(KEPT) + lines_of(ACCOUNT), targets()))
         return 0
     if options.keep:
         with ThreadPoolExecutor() as pool:
@@ -167,9 +167,9 @@ def main():
         ACCOUNT.unlink(missing_ok=True)
         return 0
     with ThreadPoolExecutor(options.jobs) as pool:
-        lines = list(pool.map(lambda name: run(name, options.seconds),
-                              options.targets or targets()))
-    print(table(lines))
+        names = options.targets or targets()
+        lines = list(pool.map(lambda name: run(name, options.seconds), names))
+    print(table(lines, names))
     return 1 if any(line["faults"] for line in lines) else 0
 
 
