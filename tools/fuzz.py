@@ -161,7 +161,7 @@ def main():
         return 0
     if options.keep:
         with ThreadPoolExecutor() as pool:
-            list(pool.map(keep_inputs, options.targets or targets()))
+            list(pool.map(keep_inputs, {line["target"] for line in lines_of(ACCOUNT)}))
         with KEPT.open("a") as kept:
             kept.writelines(json.dumps(line) + "\n" for line in lines_of(ACCOUNT))
         ACCOUNT.unlink(missing_ok=True)
